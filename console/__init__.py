@@ -1,0 +1,1 @@
+"""What a person sees: the console and its commands. The only package that imports textual."""

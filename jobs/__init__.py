@@ -1,0 +1,1 @@
+"""Everything about Slurm and jobs; no user interface."""

@@ -1,0 +1,1 @@
+"""Reading a cluster: run -> parse -> records -> snapshot."""
