@@ -109,7 +109,7 @@ class CommandLog:
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without the variables that filter, sort or reformat Slurm's output or leak a job's own settings.
 
-    Times come as epoch seconds (SLURM_TIME_FORMAT) and array expressions are not cut (SLURM_BITSTR_LEN; squeue's man page).
+    Times come as epoch seconds (SLURM_TIME_FORMAT) and array expressions whole (SLURM_BITSTR_LEN; squeue's man page).
     """
     kept = {k: v for k, v in environ.items() if k in _KEPT or not k.startswith(_CLEANED_PREFIXES)}
     kept["SLURM_TIME_FORMAT"] = "%s"

@@ -1,0 +1,97 @@
+"""Reading a cluster: commands -> records -> the next Snapshot."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from jobs.slurm import commands, parse
+from jobs.slurm.records import Job
+from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError
+from jobs.slurm.snapshot import EMPTY, Part, Snapshot
+
+T = TypeVar("T")
+Parser = Callable[[str], tuple[tuple[T, ...], int]]
+
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+
+
+class Cluster:
+    """One cluster, asked through a runner. Holds the newest snapshot; methods block and are for worker threads."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.snapshot = EMPTY
+
+    def refresh(self, *, jobs: bool = True, nodes: bool = True, mine: bool = False) -> Snapshot:
+        """Ask for jobs, for nodes with partitions, or both. What fails keeps its last records and gains a problem."""
+        self._identify()
+        old = self.snapshot
+        fresh_jobs = self._read(old.jobs, commands.squeue(me=mine), parse.parse_jobs) if jobs else old.jobs
+        fresh_nodes, fresh_partitions = old.nodes, old.partitions
+        if nodes:
+            fresh_nodes = self._read(old.nodes, commands.show_nodes(), parse.parse_nodes)
+            fresh_partitions = self._read(old.partitions, commands.show_partitions(), parse.parse_partitions)
+        self.snapshot = dataclasses.replace(
+            self.snapshot, number=old.number + 1, jobs=fresh_jobs, nodes=fresh_nodes, partitions=fresh_partitions
+        )
+        return self.snapshot
+
+    def job(self, job_id: str) -> Job | None:
+        """One job, wherever Slurm still knows it: the queue, then accounting. None when it is forgotten.
+
+        Raises SlurmError when Slurm cannot be asked.
+        """
+        found = self.find_jobs([job_id])
+        return found[0] if found else None
+
+    def find_jobs(self, job_ids: Sequence[str]) -> tuple[Job, ...]:
+        """Jobs by id; an array's id brings all its tasks. Raises SlurmError when Slurm cannot be asked."""
+        answer = self.runner.run(commands.squeue(job_ids=job_ids, all_states=True))
+        if answer.returncode == 0:
+            jobs, _ = parse.parse_jobs(answer.text)
+            if jobs:
+                return jobs
+        elif "Invalid job id" not in answer.error_text:
+            raise CommandFailed(answer)
+        return self._from_accounting(job_ids)
+
+    def _from_accounting(self, job_ids: Sequence[str]) -> tuple[Job, ...]:
+        try:
+            answer = self.runner.run(commands.sacct_job(",".join(job_ids)))
+        except CommandMissing:
+            return ()
+        return parse.parse_sacct(answer.text)[0] if answer.returncode == 0 else ()
+
+    def _identify(self) -> None:
+        """Learn the cluster's name and release, once."""
+        if self.snapshot.cluster:
+            return
+        try:
+            config = parse.parse_config(self.runner.check(commands.show_config()).text)
+        except SlurmError:
+            return
+        self.snapshot = dataclasses.replace(
+            self.snapshot,
+            cluster=config.get("ClusterName", ""),
+            slurm_version=config.get("SLURM_VERSION", ""),
+        )
+
+    def _read(self, old: Part[T], argv: list[str], parser: Parser[T]) -> Part[T]:
+        try:
+            answer = self.runner.check(argv)
+        except SlurmError as error:
+            return dataclasses.replace(old, problem=str(error))
+        records, skipped = parser(answer.text)
+        if not records and answer.stdout.strip() and skipped:
+            return dataclasses.replace(old, problem=f"{argv[0]} printed something that cannot be read.")
+        return Part(records, time.time(), answer.seconds, skipped)
+
+
+def version_tuple(text: str) -> tuple[int, int] | None:
+    """`22.05.8` as (22, 5); None when there is no release in the text."""
+    match = _VERSION.search(text)
+    return (int(match[1]), int(match[2])) if match else None

@@ -1,0 +1,72 @@
+"""argv builders: the only place with Slurm's flags and formats.
+
+Fields are printed by `squeue -O 'Field:<US>'`: without a size nothing is cut or padded, on every release from 20.11
+(squeue's man page, --Format). The name comes last and ends with <RS>, since it may hold anything, newlines included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+FIELD_END = "\x1f"
+RECORD_END = "\x1e"
+
+JOB_FIELDS = (
+    "JobID", "JobArrayID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "UserName", "Account", "QOS", "Partition",
+    "State", "Reason", "NumNodes", "NumCPUs", "NumTasks", "tres-alloc", "tres-per-job", "tres-per-node",
+    "tres-per-task", "MinMemory", "SubmitTime", "StartTime", "EndTime", "TimeLimit", "NodeList", "PriorityLong",
+    "Dependency", "BatchHost", "RestartCnt", "WorkDir", "STDOUT", "STDERR", "Name",
+)  # fmt: skip
+
+
+def _job_format() -> str:
+    last = len(JOB_FIELDS) - 1
+    return ",".join(f"{name}:{RECORD_END if i == last else FIELD_END}" for i, name in enumerate(JOB_FIELDS))
+
+
+def squeue(*, me: bool = False, job_ids: Sequence[str] = (), all_states: bool = False) -> list[str]:
+    """The queue: everyone's jobs, or mine, or the named ones; with `all_states` also those that just ended."""
+    argv = ["squeue", "--local", "--noheader", "--all", "-O", _job_format()]
+    if me:
+        argv.append("--me")
+    if job_ids:
+        argv.append("--jobs=" + ",".join(job_ids))
+    if all_states:
+        argv.append("--states=all")
+    return argv
+
+
+def show_nodes() -> list[str]:
+    """All nodes; GresUsed is printed with --details only."""
+    return ["scontrol", "--all", "--details", "show", "node"]
+
+
+def show_partitions() -> list[str]:
+    """All partitions, hidden ones too."""
+    return ["scontrol", "--all", "show", "partition"]
+
+
+def show_config() -> list[str]:
+    """The controller's configuration: ClusterName, SLURM_VERSION, SelectTypeParameters, ..."""
+    return ["scontrol", "show", "config"]
+
+
+def sacct_job(job_id: str) -> list[str]:
+    """One job from accounting, for when squeue has forgotten it; the fields are those of SACCT_FIELDS."""
+    return ["sacct", "-n", "-P", "-X", "--delimiter", FIELD_END, "-j", job_id, "-o", ",".join(SACCT_FIELDS)]
+
+
+SACCT_FIELDS = (
+    "JobIDRaw", "JobID", "User", "Account", "QOS", "Partition", "State", "NNodes", "NCPUS", "AllocTRES", "ReqMem",
+    "Submit", "Start", "End", "Timelimit", "NodeList", "WorkDir", "JobName",
+)  # fmt: skip
+
+
+def scancel(job_ids: Sequence[str]) -> list[str]:
+    """Cancel jobs."""
+    return ["scancel", *job_ids]
+
+
+def scontrol_jobs(verb: str, job_ids: Sequence[str]) -> list[str]:
+    """hold, release or requeue jobs."""
+    return ["scontrol", verb, ",".join(job_ids)]

@@ -1,0 +1,288 @@
+"""Text of Slurm's commands -> records. Nothing here raises on any input: what cannot be read is counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from jobs.slurm.commands import FIELD_END, JOB_FIELDS, RECORD_END, SACCT_FIELDS
+from jobs.slurm.records import Job, Node, Partition
+from jobs.slurm.times import is_unlimited, parse_duration, parse_time
+from jobs.slurm.tres import gpus_by_type, parse_gres, parse_memory, parse_tres, tres_gpus
+
+T = TypeVar("T")
+Record = dict[str, str]
+
+_NOTHING = {"", "N/A", "n/a", "(null)", "None", "NONE", "Unknown"}
+_LINE_KEYS = ("OS", "Reason", "Comment", "Extra")
+_PAIR = re.compile(r"([^\s=]+)=(\S*)")
+_OLD_FLAGS = {"POWER": "POWERED_DOWN", "MAINT": "MAINTENANCE", "POWERED": "POWERED_DOWN"}
+_SUFFIX_FLAGS = {
+    "*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "%": "POWERING_DOWN", "!": "POWER_DOWN",
+    "$": "MAINTENANCE", "@": "REBOOT_REQUESTED", "^": "REBOOT_ISSUED", "-": "PLANNED",
+}  # fmt: skip
+
+
+def parse_jobs(text: str) -> tuple[tuple[Job, ...], int]:
+    """Jobs of `commands.squeue`, and how many records could not be read."""
+    return _collect(_squeue_records(text), _job)
+
+
+def parse_sacct(text: str) -> tuple[tuple[Job, ...], int]:
+    """Jobs of `commands.sacct_job`, and how many lines could not be read."""
+    last = len(SACCT_FIELDS) - 1
+    rows = (line.split(FIELD_END, last) for line in text.split("\n") if line)
+    return _collect(
+        (dict(zip(SACCT_FIELDS, row, strict=True)) if len(row) > last else None for row in rows), _sacct_job
+    )
+
+
+def parse_nodes(text: str) -> tuple[tuple[Node, ...], int]:
+    """Nodes of `commands.show_nodes`, each name once, and how many records could not be read."""
+    nodes, skipped = _collect(scontrol_records(text, "NodeName"), _node)
+    return tuple({node.name: node for node in nodes}.values()), skipped
+
+
+def parse_partitions(text: str) -> tuple[tuple[Partition, ...], int]:
+    """Partitions of `commands.show_partitions`, and how many records could not be read."""
+    return _collect(scontrol_records(text, "PartitionName"), _partition)
+
+
+def parse_config(text: str) -> Record:
+    """`scontrol show config` as a mapping; the first of two equal keys wins."""
+    config: Record = {}
+    for line in text.splitlines():
+        key, found, value = line.partition("=")
+        if found:
+            config.setdefault(key.strip(), value.strip())
+    return config
+
+
+def scontrol_records(text: str, first_key: str) -> Iterator[Record]:
+    """Records of `scontrol show` in its multi-line form. OS, Reason, Comment and Extra reach to the end of their line.
+
+    A line without `Key=` continues the free text before it.
+    """
+    record: Record = {}
+    free_key = ""
+    for line in text.split("\n"):
+        if line.startswith(f"{first_key}="):
+            if record:
+                yield record
+            record, free_key = {}, ""
+        elif line and not line.startswith(" "):
+            continue
+        stripped = line.strip()
+        key, found, value = stripped.partition("=")
+        if found and key in _LINE_KEYS:
+            record[key], free_key = value, key
+            continue
+        pairs = _PAIR.findall(stripped)
+        if pairs:
+            record.update((key, value) for key, value in pairs if key not in record)
+            free_key = ""
+        elif stripped and free_key:
+            record[free_key] += " " + stripped
+    if record:
+        yield record
+
+
+def _collect(
+    records: Iterator[Record | None] | Iterator[Record], build: Callable[[Record], T]
+) -> tuple[tuple[T, ...], int]:
+    built: list[T] = []
+    skipped = 0
+    for record in records:
+        try:
+            if record is None:
+                raise ValueError
+            built.append(build(record))
+        except (KeyError, ValueError, OverflowError):
+            skipped += 1
+    return tuple(built), skipped
+
+
+def _squeue_records(text: str) -> Iterator[Record | None]:
+    last = len(JOB_FIELDS) - 1
+    for chunk in text.split(RECORD_END + "\n"):
+        if not chunk.strip("\n"):
+            continue
+        row = chunk.split(FIELD_END, last)
+        yield dict(zip(JOB_FIELDS, row, strict=True)) if len(row) > last else None
+
+
+def _some(text: str) -> str | None:
+    return None if text in _NOTHING else text
+
+
+def _int(text: str) -> int | None:
+    digits = text.partition("-")[0]
+    return int(digits) if digits.isascii() and digits.isdigit() else None
+
+
+def _job_gpus(record: Record) -> tuple[int | None, str | None]:
+    """(GPUs, type) of a job. tres-alloc only has them where the site tracks gres/gpu; the requests are what is left."""
+    count, kind = tres_gpus(parse_tres(record["tres-alloc"]))
+    if count is not None:
+        return count, kind
+    requests = (
+        ("tres-per-job", 1),
+        ("tres-per-node", _int(record["NumNodes"])),
+        ("tres-per-task", _int(record["NumTasks"])),
+    )
+    for key, times in requests:
+        types = gpus_by_type(parse_gres(record[key]))
+        if types:
+            kind = next(iter(types)) if len(types) == 1 else None
+            return (None if times is None else sum(types.values()) * times), kind
+    return 0, None
+
+
+def _job(record: Record) -> Job:
+    job_id = record["JobID"]
+    if not job_id:
+        raise ValueError("no job id")
+    gpus, gpu_type = _job_gpus(record)
+    array = _some(record["ArrayTaskID"])
+    hetero = _some(record["HetJobOffset"])
+    return Job(
+        job_id=job_id,
+        display_id=f"{record['HetJobID']}+{hetero}" if hetero else record["JobArrayID"] or job_id,
+        array_job_id=record["ArrayJobID"] if array else None,
+        array_task_id=array,
+        name=record["Name"],
+        user=record["UserName"],
+        account=_some(record["Account"]),
+        qos=_some(record["QOS"]),
+        partition=record["Partition"],
+        state=record["State"],
+        reason=record["Reason"],
+        nodes=_int(record["NumNodes"]),
+        node_list=_some(record["NodeList"]) or "",
+        cpus=_int(record["NumCPUs"]),
+        tasks=_int(record["NumTasks"]),
+        gpus=gpus,
+        gpu_type=gpu_type,
+        memory=record["MinMemory"],
+        submit_time=parse_time(record["SubmitTime"]),
+        start_time=parse_time(record["StartTime"]),
+        end_time=parse_time(record["EndTime"]),
+        time_limit=parse_duration(record["TimeLimit"]),
+        unlimited=is_unlimited(record["TimeLimit"]),
+        priority=_int(record["PriorityLong"]),
+        dependency=_some(record["Dependency"]),
+        work_dir=record["WorkDir"],
+        stdout=_some(record["STDOUT"]) or "",
+        stderr=_some(record["STDERR"]) or "",
+        batch_host=_some(record["BatchHost"]),
+        restarts=_int(record["RestartCnt"]),
+    )
+
+
+def _sacct_job(record: Record) -> Job:
+    gpus, gpu_type = tres_gpus(parse_tres(record["AllocTRES"]))
+    display_id = record["JobID"]
+    array_job_id, _, array_task_id = display_id.partition("_")
+    return Job(
+        job_id=record["JobIDRaw"],
+        display_id=display_id,
+        array_job_id=array_job_id if array_task_id else None,
+        array_task_id=array_task_id or None,
+        name=record["JobName"],
+        user=record["User"],
+        account=_some(record["Account"]),
+        qos=_some(record["QOS"]),
+        partition=record["Partition"],
+        state=record["State"].partition(" ")[0],
+        reason="",
+        nodes=_int(record["NNodes"]),
+        node_list=_some(record["NodeList"]) or "",
+        cpus=_int(record["NCPUS"]),
+        tasks=None,
+        gpus=gpus,
+        gpu_type=gpu_type,
+        memory=record["ReqMem"],
+        submit_time=parse_time(record["Submit"]),
+        start_time=parse_time(record["Start"]),
+        end_time=parse_time(record["End"]),
+        time_limit=parse_duration(record["Timelimit"]),
+        unlimited=is_unlimited(record["Timelimit"]),
+        priority=None,
+        dependency=None,
+        work_dir=record["WorkDir"],
+        stdout="",
+        stderr="",
+        batch_host=None,
+        restarts=None,
+    )
+
+
+def _node(record: Record) -> Node:
+    state, flags = parse_node_state(record["State"])
+    used = record.get("GresUsed")
+    return Node(
+        name=record["NodeName"],
+        state=state,
+        flags=flags,
+        partitions=tuple(part for part in record.get("Partitions", "").split(",") if part),
+        cpus=_node_cpus(record),
+        cpus_allocated=_int(record.get("CPUAlloc", "")),
+        memory=_node_memory(record),
+        memory_allocated=_int(record.get("AllocMem", "")),
+        gres=parse_gres(record.get("Gres", "")),
+        gres_used=None if used is None else parse_gres(used),
+        features=tuple(part for part in (_some(record.get("ActiveFeatures", "")) or "").split(",") if part),
+        reason=_some(record.get("Reason", "")) or "",
+        version=_some(record.get("Version", "")),
+    )
+
+
+def _node_cpus(record: Record) -> int | None:
+    """CPUs that jobs can have: CPUEfctv, or before 22.05 all but the cores of CoreSpecCount."""
+    effective = _int(record.get("CPUEfctv", ""))
+    if effective is not None:
+        return effective
+    total = _int(record.get("CPUTot", ""))
+    reserved = (_int(record.get("CoreSpecCount", "")) or 0) * (_int(record.get("ThreadsPerCore", "")) or 1)
+    return None if total is None else total - reserved
+
+
+def _node_memory(record: Record) -> int | None:
+    """MiB that jobs can have: RealMemory without MemSpecLimit, as the scheduler counts it."""
+    total = _int(record.get("RealMemory", ""))
+    return None if total is None else total - (_int(record.get("MemSpecLimit", "")) or 0)
+
+
+def parse_node_state(text: str) -> tuple[str, frozenset[str]]:
+    """Base state and flags of `MIXED+DRAIN`, `IDLE*`, `DOWN*+DRAIN` (20.11) and the like; scontrol's man page."""
+    base, *words = text.upper().split("+")
+    flags = {_OLD_FLAGS.get(word, word) for word in words if word}
+    while base and base[-1] in _SUFFIX_FLAGS:
+        flags.add(_SUFFIX_FLAGS[base[-1]])
+        base = base[:-1]
+    if not base:
+        raise ValueError("no node state")
+    return base, frozenset(flags)
+
+
+def _partition(record: Record) -> Partition:
+    defaults = dict(pair.split("=", 1) for pair in record.get("JobDefaults", "").split(",") if "=" in pair)
+    return Partition(
+        name=record["PartitionName"],
+        is_default=record.get("Default") == "YES",
+        state=record.get("State", ""),
+        node_list=_some(record.get("Nodes", "")) or "",
+        total_nodes=_int(record.get("TotalNodes", "")),
+        total_cpus=_int(record.get("TotalCPUs", "")),
+        max_time=parse_duration(record.get("MaxTime", "")),
+        default_time=parse_duration(record.get("DefaultTime", "")),
+        max_nodes=_int(record.get("MaxNodes", "")),
+        oversubscribe=record.get("OverSubscribe", ""),
+        default_mem_per_cpu=_int(record.get("DefMemPerCPU", "")),
+        default_mem_per_node=parse_memory(record.get("DefMemPerNode", "")),
+        default_mem_per_gpu=_int(defaults.get("DefMemPerGPU", "")),
+        default_cpus_per_gpu=_int(defaults.get("DefCpuPerGPU", "")),
+        priority_tier=_int(record.get("PriorityTier", "")),
+        hidden=record.get("Hidden") == "YES",
+    )

@@ -1,0 +1,135 @@
+"""What Slurm tells, as frozen records. Memory in MiB, durations as timedelta, times aware; None is unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from jobs.slurm.tres import Gres, gpus_by_type
+
+ENDED_STATES = frozenset(
+    {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
+)
+"""Base states of a job that will not run again; squeue's man page, JOB STATE CODES."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job, or one task of an array. `job_id` is the raw id as text; `display_id` is what squeue shows: 7_[3-20]."""
+
+    job_id: str
+    display_id: str
+    array_job_id: str | None
+    array_task_id: str | None
+    name: str
+    user: str
+    account: str | None
+    qos: str | None
+    partition: str
+    state: str
+    reason: str
+    nodes: int | None
+    node_list: str
+    cpus: int | None
+    tasks: int | None
+    gpus: int | None
+    gpu_type: str | None
+    memory: str
+    submit_time: datetime | None
+    start_time: datetime | None
+    end_time: datetime | None
+    time_limit: timedelta | None
+    unlimited: bool
+    priority: int | None
+    dependency: str | None
+    work_dir: str
+    stdout: str
+    stderr: str
+    batch_host: str | None
+    restarts: int | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job is over for good."""
+        return self.state in ENDED_STATES
+
+    @property
+    def running(self) -> bool:
+        """Whether the job holds nodes at this moment."""
+        return self.state in ("RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node. `state` is the base state, `flags` the rest (DRAIN, NOT_RESPONDING, ...), spelled as since 21.08."""
+
+    name: str
+    state: str
+    flags: frozenset[str]
+    partitions: tuple[str, ...]
+    cpus: int | None
+    cpus_allocated: int | None
+    memory: int | None
+    memory_allocated: int | None
+    gres: tuple[Gres, ...]
+    gres_used: tuple[Gres, ...] | None
+    features: tuple[str, ...]
+    reason: str
+    version: str | None
+
+    @property
+    def state_text(self) -> str:
+        """`MIXED+DRAIN`, as scontrol writes it."""
+        return "+".join([self.state, *sorted(self.flags)])
+
+    @property
+    def gpus(self) -> dict[str | None, int]:
+        """Configured GPUs per type."""
+        return gpus_by_type(self.gres)
+
+    @property
+    def gpus_used(self) -> dict[str | None, int] | None:
+        """GPUs held by jobs per configured type, or None when Slurm did not say.
+
+        A used entry is matched to its type without regard to case; an untyped one fills the node's types in order.
+        """
+        return None if self.gres_used is None else _match_used(self.gpus, gpus_by_type(self.gres_used))
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition with the limits that decide whether a job may start there. None is "no limit" or unknown."""
+
+    name: str
+    is_default: bool
+    state: str
+    node_list: str
+    total_nodes: int | None
+    total_cpus: int | None
+    max_time: timedelta | None
+    default_time: timedelta | None
+    max_nodes: int | None
+    oversubscribe: str
+    default_mem_per_cpu: int | None
+    default_mem_per_node: int | None
+    default_mem_per_gpu: int | None
+    default_cpus_per_gpu: int | None
+    priority_tier: int | None
+    hidden: bool
+
+
+def _match_used(configured: dict[str | None, int], used: dict[str | None, int]) -> dict[str | None, int]:
+    result = dict.fromkeys(configured, 0)
+    by_lower = {kind.lower() if kind else None: kind for kind in configured}
+    untyped = 0
+    for kind, count in used.items():
+        key = by_lower.get(kind.lower() if kind else None)
+        if key in result and (kind is None or key is not None):
+            result[key] += count
+        else:
+            untyped += count
+    for kind, total in configured.items():
+        taken = min(untyped, total - result[kind])
+        result[kind] += max(0, taken)
+        untyped -= max(0, taken)
+    return {kind: min(count, configured[kind]) for kind, count in result.items()}

@@ -1,0 +1,85 @@
+"""Slurm's GRES and TRES strings: how many GPUs of which type.
+
+Grammars: gres.conf, slurm.conf and scontrol man pages of 20.11 to 26.05; forms seen in the field in
+SlurmCommander#5, #11, slurm-usage#11, jupyterhub_moss#104.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FACTORS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+_COUNT = re.compile(r"(\d+)([KMGTP]?)\Z", re.ASCII | re.IGNORECASE)
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)[cn]?\Z", re.ASCII | re.IGNORECASE)
+_SPLIT = re.compile(r",(?![^(]*\))")
+_MIB = {"K": 2**-10, "": 1, "M": 1, "G": 2**10, "T": 2**20, "P": 2**30}
+
+
+@dataclass(frozen=True, slots=True)
+class Gres:
+    """`count` devices of a generic resource. `type` is None when Slurm gives none or writes "(null)"."""
+
+    name: str
+    type: str | None
+    count: int
+
+
+def parse_gres(text: str) -> tuple[Gres, ...]:
+    """All entries of a node's Gres or GresUsed, or of a job's request; entries that cannot be read are left out."""
+    if text in ("", "(null)", "N/A"):
+        return ()
+    entries = (_entry(part.strip()) for part in _SPLIT.split(text))
+    return tuple(entry for entry in entries if entry is not None)
+
+
+def _entry(text: str) -> Gres | None:
+    text = text.replace(":(null)", ":\0").split("(", 1)[0]
+    text = text.removeprefix("gres/").removeprefix("gres:")
+    name, *tokens = text.replace("=", ":").split(":")
+    tokens = [token for token in tokens if token != "no_consume"]
+    count = 1
+    if tokens and (match := _COUNT.match(tokens[-1])):
+        count = int(match[1]) * _FACTORS[match[2].upper()]
+        tokens.pop()
+    if not name or len(tokens) > 1:
+        return None
+    kind = tokens[0] if tokens else None
+    return Gres(name, None if kind in ("\0", "") else kind, count)
+
+
+def gpus_by_type(entries: tuple[Gres, ...]) -> dict[str | None, int]:
+    """GPUs per type; the same type twice is a sum."""
+    counts: dict[str | None, int] = {}
+    for entry in entries:
+        if entry.name == "gpu":
+            counts[entry.type] = counts.get(entry.type, 0) + entry.count
+    return counts
+
+
+def parse_tres(text: str) -> dict[str, str]:
+    """`cpu=4,mem=8G,gres/gpu:a100=2` as a mapping; values stay text, since their units differ by key."""
+    if text in ("", "(null)", "N/A"):
+        return {}
+    return dict(pair.split("=", 1) for pair in text.split(",") if "=" in pair)
+
+
+def tres_gpus(tres: dict[str, str]) -> tuple[int | None, str | None]:
+    """GPUs in a TRES mapping as (count, type).
+
+    gres/gpu is the total and its types are contained in it. (None, None) when GPUs are not tracked, which is the
+    default of AccountingStorageTRES; never 0 then. The type is None when there are several.
+    """
+    types = {key.split(":", 1)[1]: value for key, value in tres.items() if key.startswith("gres/gpu:")}
+    counts = [int(value) for value in types.values() if value.isdigit()]
+    kind = next(iter(types)) if len(types) == 1 else None
+    total = tres.get("gres/gpu", "")
+    if total.isdigit():
+        return int(total), kind
+    return (sum(counts), kind) if counts else (None, None)
+
+
+def parse_memory(text: str) -> int | None:
+    """Memory in MiB; a number without a unit is MiB already. None for "N/A", "UNLIMITED" and the like."""
+    match = _MEMORY.match(text)
+    return round(float(match[1]) * _MIB[match[2].upper()]) if match else None
