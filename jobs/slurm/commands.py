@@ -12,7 +12,8 @@ FIELD_END = "\x1f"
 RECORD_END = "\x1e"
 
 JOB_FIELDS = (
-    "JobID", "JobArrayID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "UserName", "Account", "QOS", "Partition",
+    "JobID", "JobArrayID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "UserName", "Account", "QOS",
+    "Partition",
     "State", "Reason", "NumNodes", "NumCPUs", "NumTasks", "tres-alloc", "tres-per-job", "tres-per-node",
     "tres-per-task", "MinMemory", "SubmitTime", "StartTime", "EndTime", "TimeLimit", "NodeList", "PriorityLong",
     "Dependency", "BatchHost", "RestartCnt", "WorkDir", "STDOUT", "STDERR", "Name",
