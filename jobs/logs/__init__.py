@@ -1,0 +1,1 @@
+"""Job logs: where they are, following them, and what they say about progress."""
