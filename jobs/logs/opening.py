@@ -24,7 +24,7 @@ def open_log(path: Path) -> FileIO:
         _refuse(path.stat().st_mode, name)  # before opening: opening a device can act on it
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
-        raise _problem(error, name) from None
+        raise problem_of(error, path) from None
     except ValueError:
         raise LogProblem(f"The log cannot be opened: {name!r} is no file name.") from None
     try:
@@ -47,7 +47,9 @@ def _refuse(mode: int, name: str) -> None:
     raise LogProblem(f"{name} is a socket, not a log file.")
 
 
-def _problem(error: OSError, name: str) -> LogProblem:
+def problem_of(error: OSError, path: Path) -> LogProblem:
+    """What an error of the file system means for the reader of the log at `path`."""
+    name = clean_line(os.fspath(path))
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return LogMissing(f"The log is not there: {name}.")
     if error.errno in (errno.EACCES, errno.EPERM):

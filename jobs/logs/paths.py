@@ -128,7 +128,7 @@ def _resolve_one(given: str, facts: JobFacts, *, defaults: bool = True) -> Path 
 
 
 def _only_match(path: Path, facts: JobFacts) -> Path | None:
-    """The one file that fits a name with unknown parts left; the name must hold the job's id. No guess among several."""
+    """The one file that fits a name with unknown parts left, if the name holds the job's id; no guess among several."""
     known = _PATTERN.sub("", path.name)
     ids = {facts.job_id, facts.array_job_id or facts.job_id}
     if known == path.name or "%" in str(path.parent) or not any(job_id in known for job_id in ids):
