@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 
 _FACTORS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
-_COUNT = re.compile(r"(\d+)([KMGTP]?)\Z", re.ASCII | re.IGNORECASE)
-_MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)[cn]?\Z", re.ASCII | re.IGNORECASE)
-_SPLIT = re.compile(r",(?![^(]*\))")
+_COUNT = re.compile(r"(\d{1,18})([KMGTP]?)\Z", re.ASCII | re.IGNORECASE)
+_MEMORY = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)([KMGTP]?)[cn]?\Z", re.ASCII | re.IGNORECASE)
+_ENTRIES = re.compile(r"(?:[^,(]|\([^)]*\)?)+")
 _MIB = {"K": 2**-10, "": 1, "M": 1, "G": 2**10, "T": 2**20, "P": 2**30}
 
 
@@ -29,7 +29,7 @@ def parse_gres(text: str) -> tuple[Gres, ...]:
     """All entries of a node's Gres or GresUsed, or of a job's request; entries that cannot be read are left out."""
     if text in ("", "(null)", "N/A"):
         return ()
-    entries = (_entry(part.strip()) for part in _SPLIT.split(text))
+    entries = (_entry(part.strip()) for part in _ENTRIES.findall(text))
     return tuple(entry for entry in entries if entry is not None)
 
 
@@ -39,8 +39,8 @@ def _entry(text: str) -> Gres | None:
     name, *tokens = text.replace("=", ":").split(":")
     tokens = [token for token in tokens if token != "no_consume"]
     count = 1
-    if tokens and (match := _COUNT.match(tokens[-1])):
-        count = int(match[1]) * _FACTORS[match[2].upper()]
+    if tokens and (number := _number(tokens[-1])) is not None:
+        count = number
         tokens.pop()
     if not name or len(tokens) > 1:
         return None
@@ -71,12 +71,17 @@ def tres_gpus(tres: dict[str, str]) -> tuple[int | None, str | None]:
     default of AccountingStorageTRES; never 0 then. The type is None when there are several.
     """
     types = {key.split(":", 1)[1]: value for key, value in tres.items() if key.startswith("gres/gpu:")}
-    counts = [int(value) for value in types.values() if value.isdigit()]
+    counts = [count for value in types.values() if (count := _number(value)) is not None]
     kind = next(iter(types)) if len(types) == 1 else None
-    total = tres.get("gres/gpu", "")
-    if total.isdigit():
-        return int(total), kind
+    total = _number(tres.get("gres/gpu", ""))
+    if total is not None:
+        return total, kind
     return (sum(counts), kind) if counts else (None, None)
+
+
+def _number(text: str) -> int | None:
+    match = _COUNT.match(text)
+    return int(match[1]) * _FACTORS[match[2].upper()] if match else None
 
 
 def parse_memory(text: str) -> int | None:
