@@ -10,7 +10,7 @@ TAB_WIDTH = 8
 # CSI; strings (OSC, DCS, SOS, PM, APC) up to BEL or ST; other escapes (ECMA-48). The second form is the C1 code.
 _ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\n\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-Z\\-~]"
 )
 _BACKSPACES = re.compile("(\b+)")

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import time
 from collections import deque
 from dataclasses import asdict, dataclass, replace
@@ -233,7 +234,7 @@ def read_progress(path: Path) -> Progress | None:
     else:
         reader.feed(head.decode("utf-8", "replace"), status.st_mtime)
         reader.gap()
-        reader.feed(tail.partition(b"\n")[2].decode("utf-8", "replace") + "\n", status.st_mtime)
+        reader.feed(re.split(rb"[\r\n]", tail, maxsplit=1)[-1].decode("utf-8", "replace") + "\n", status.st_mtime)
     return reader.progress if reader.progress.format else None
 
 

@@ -22,8 +22,8 @@ def sc1(kind: str, seq: int, run: str = "7.0", rank: int = 0, t: float = T0, hea
 
 
 def step(step: int, total: int = 100, run: str = "7.0", eta: str = "30s", loss: float = 2.0) -> str:
-    fields = {"loss": loss, "tok/s": 500, "eta": eta}
-    return sc1("step", step, run, t=T0 + step, head=f"{step}/{total} [#---] {step}%", **fields)
+    head = f"{step}/{total} [#---] {step}% loss={loss} tok/s=500 eta={eta}"
+    return sc1("step", step, run, t=T0 + step, head=head)
 
 
 def feed(*pieces: str) -> Progress:
@@ -172,6 +172,14 @@ def test_a_huge_log_is_read_at_its_head_and_tail(tmp_path: Path) -> None:
     progress = read_progress(path)
     assert progress is not None
     assert (progress.step, progress.total, progress.ranks) == (77, 100, 8)
+
+
+def test_a_huge_bar_without_a_single_newline_is_read_at_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "bar.err"
+    path.write_text("".join(f"\r{n // 300}%|###  | {n}/30000 [00:10<01:20, 120it/s]" for n in range(30_000)))
+    progress = read_progress(path)
+    assert progress is not None
+    assert (progress.step, progress.total) == (29_999, 30_000)
 
 
 def test_a_missing_log_is_said_so(tmp_path: Path) -> None:
