@@ -6,13 +6,14 @@ The grammar is that of `scontrol show hostnames`; text after the last bracket is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
 
 LIMIT = 100_000
-_ITEM = re.compile(r"(?:[^\[\],\s]|\[[^\]]*\])+")
+_LIST = re.compile(r"(?:[^\[\]]|\[[^\[\]]*\])*\Z")
+_ITEM = re.compile(r"(?:[^\[\],\s]|\[[^\[\]]*\])+")
 _PART = re.compile(r"\[([^\]]*)\]|([^\[\]]+)")
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?\Z", re.ASCII)
+_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?\Z", re.ASCII)
 _NOTHING = {"", "(null)", "None assigned", "n/a", "N/A", "None"}
 
 
@@ -20,14 +21,13 @@ def expand(text: str) -> list[str]:
     """All names in order. Raises ValueError when the text is not a host list or names more than LIMIT hosts."""
     if text in _NOTHING:
         return []
-    if text.count("[") != text.count("]"):
-        raise ValueError(f"unclosed bracket in node list {text[:60]!r}")
+    if not _LIST.match(text):
+        raise ValueError(f"unbalanced brackets in node list {text[:60]!r}")
     names: list[str] = []
     for item in _ITEM.findall(text):
-        for name in _expand_item(item):
-            names.append(name)
-            if len(names) > LIMIT:
-                raise ValueError(f"node list names more than {LIMIT} nodes")
+        names.extend(_expand_item(item))
+        if len(names) > LIMIT:
+            raise _too_many()
     return names
 
 
@@ -40,21 +40,30 @@ def first(text: str) -> str | None:
 
 
 def _expand_item(item: str) -> Iterator[str]:
-    parts: list[Iterable[str]] = []
+    parts: list[list[str]] = []
+    size = 1
     for ranges, literal in _PART.findall(item):
-        parts.append([literal] if literal else _expand_ranges(ranges))
+        values = [literal] if literal else _expand_ranges(ranges)
+        size *= len(values)
+        if size > LIMIT:
+            raise _too_many()
+        parts.append(values)
     return map("".join, product(*parts))
 
 
 def _expand_ranges(ranges: str) -> list[str]:
     values: list[str] = []
     for part in ranges.split(","):
-        match = _RANGE.match(part.strip())
-        if match is None:
+        match = _RANGE.match(part)
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
+        if match is None or not numbers:
             raise ValueError(f"{part[:30]!r} is not a range of a node list")
-        low, high = int(match[1]), int(match[2] or match[1])
-        if high - low >= LIMIT:
-            raise ValueError(f"node list names more than {LIMIT} nodes")
+        if len(values) + len(numbers) > LIMIT:
+            raise _too_many()
         width = len(match[1])
-        values.extend(f"{number:0{width}d}" for number in range(low, high + 1))
+        values.extend(f"{number:0{width}d}" for number in numbers)
     return values
+
+
+def _too_many() -> ValueError:
+    return ValueError(f"node list names more than {LIMIT} nodes")
