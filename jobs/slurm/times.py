@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 
-_DURATION = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?(?:\.\d+)?\Z", re.ASCII)
-_LAST_EPOCH = 253_402_300_799  # 9999-12-31, the end of datetime
+_DURATION = re.compile(r"(?:(\d{1,9})-)?(\d{1,18})(?::(\d{1,9}))?(?::(\d{1,9}))?(?:\.\d+)?\Z", re.ASCII)
+_EPOCH = re.compile(r"\d{1,18}\Z", re.ASCII)
+_LAST_EPOCH = 253_402_214_400  # 9999-12-31 in UTC; the last day of datetime is left to time zones
 
 
 def parse_duration(text: str) -> timedelta | None:
@@ -28,7 +29,7 @@ def parse_duration(text: str) -> timedelta | None:
 
 def parse_time(text: str) -> datetime | None:
     """Epoch seconds or `YYYY-MM-DDTHH:MM:SS` local time; None for Unknown, None, N/A, 0 and the like."""
-    if text.isascii() and text.isdigit():
+    if _EPOCH.match(text):
         epoch = int(text)
         if not 0 < epoch <= _LAST_EPOCH:
             return None
