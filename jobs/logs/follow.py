@@ -51,8 +51,14 @@ class Tail:
         """The last line as far as it was written; its live end where it is a bar."""
         return _text(self._partial)
 
+    def seek(self, offset: int) -> None:
+        """Go on reading the same file at `offset`."""
+        self.offset = offset
+        self._anchor = b""
+        self._partial = b""
+
     def read(self, limit: int = CHUNK) -> bytes:
-        """At most `limit` new bytes. A file that vanished is MISSING and its successor read from the start.
+        """At most `limit` new bytes. A file that vanished is MISSING; its successor is read from the start.
 
         Raises LogProblem for what cannot be read for another reason.
         """
@@ -62,7 +68,6 @@ class Tail:
         except LogMissing:
             self.change = Change.MISSING
             self._back = None
-            self._restart()
             return b""
         except OSError as error:
             raise problem_of(error, self.path) from None
@@ -71,7 +76,7 @@ class Tail:
         """The lines completed since the last poll, decoded, each at most LINE_BYTES long; `partial` has the rest."""
         data = self.read(limit)
         done = []
-        if self._partial and self.change in (Change.RESTARTED, Change.MISSING):
+        if self._partial and self.change is Change.RESTARTED:
             done.append(_text(self._partial))
             self._partial = b""
         pieces = data.split(b"\n")

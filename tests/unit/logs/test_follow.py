@@ -127,8 +127,19 @@ def test_a_vanished_file_is_missing_and_its_successor_read_whole(log: Path) -> N
     log.unlink()
     assert tail.poll() == []
     assert tail.change is Change.MISSING
-    log.write_bytes(b"one\ntwo\nthree\n")
-    assert tail.poll() == ["one", "two", "three"]
+    log.write_bytes(b"next\nlife of it\n")
+    assert tail.poll() == ["next", "life of it"]
+
+
+def test_a_file_that_a_server_hid_for_a_moment_goes_on(log: Path, tmp_path: Path) -> None:
+    append(log, b"thr")
+    tail = Tail(log)
+    tail.poll()
+    log.rename(tmp_path / "hidden")
+    assert tail.poll() == []
+    (tmp_path / "hidden").rename(log)
+    append(log, b"ee\n")
+    assert tail.poll() == ["three"]
 
 
 def test_a_file_swapped_for_a_fifo_is_a_problem_not_a_hang(log: Path) -> None:

@@ -1,0 +1,166 @@
+"""A bounded part of a log as rows, which moves through a file of any size: opened at the end, grown both ways."""
+
+import bisect
+import os
+from pathlib import Path
+
+from jobs.logs.clean import shown_part
+from jobs.logs.follow import CHUNK, LINE_BYTES, Change, Tail
+from jobs.logs.lines import Row, fold, line_start, make_row, row_at
+from jobs.logs.opening import open_log, problem_of
+
+MAX_ROWS = 20_000
+_STEPS_BACK = 16  # chunks read at once to fill a screen when most lines fold away
+
+
+class LogWindow:
+    """Rows of the log at `path`, from the line at byte `start` on. Blocking: for a thread, one call at a time.
+
+    All methods raise LogProblem for a log that cannot be read.
+    """
+
+    def __init__(self, path: Path, folded: bool = True) -> None:
+        self.path = path
+        self.folded = folded
+        self.start = 0
+        self.tail = Tail(path)
+        self._rows: list[Row] = []
+        self._line_start = 0
+        self._partial = b""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the last row is the log's last line, as far as is known."""
+        return not self.tail.behind
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log at the last look."""
+        return self.tail.size
+
+    def rows(self) -> list[Row]:
+        """A copy of the rows, the unfinished last line included."""
+        rows = list(self._rows)
+        if self._partial:
+            self._append(rows, make_row(self._line_start, self._partial))
+        return rows
+
+    def open_end(self, wanted: int) -> None:
+        """Move to the log's end; at least `wanted` rows if there are as many near."""
+        with open_log(self.path) as log:
+            handle = log.fileno()
+            try:
+                base = max(0, os.fstat(handle).st_size - CHUNK)
+                data = os.pread(handle, CHUNK, base)
+                first = data.find(b"\n", 0, -1) if base else -1
+                self._open(base + first + 1 if first >= 0 else line_start(handle, base))
+            except OSError as error:
+                raise problem_of(error, self.path) from None
+        self.tail.read(0)
+        while self.tail.behind:
+            self.forward()
+        self._fill(wanted)
+
+    def open_at(self, offset: int, wanted: int) -> None:
+        """Move to the line that `offset` lies in, with rows around it."""
+        with open_log(self.path) as log:
+            self._open(line_start(log.fileno(), offset))
+        while self.forward() and len(self._rows) < wanted:
+            pass
+        if self.start:
+            self.back()
+
+    def forward(self) -> bool:
+        """Read on by one chunk; False if there was nothing."""
+        data = self.tail.read(CHUNK)
+        if self.tail.change is Change.RESTARTED:
+            self._forget(0)
+        self._add(data, self.tail.offset - len(data))
+        if len(self._rows) > MAX_ROWS:
+            del self._rows[:-MAX_ROWS]
+            self.start = self._rows[0].offset
+        return bool(data)
+
+    def back(self) -> bool:
+        """Read one chunk of earlier lines; False at the log's start."""
+        if not self.start:
+            return False
+        with open_log(self.path) as log:
+            try:
+                rows = self._before(log.fileno())
+            except OSError as error:
+                raise problem_of(error, self.path) from None
+        for row in self._rows:
+            self._append(rows, row)
+        self._rows = rows
+        if len(rows) > MAX_ROWS:
+            self._line_start = rows[MAX_ROWS].offset
+            self._partial = b""
+            self.tail.seek(self._line_start)
+            del rows[MAX_ROWS:]
+        return True
+
+    def poll(self, following: bool, wanted: int) -> Change:
+        """Look for news. Following reads them, or moves to the end if they are many; else only the size is read."""
+        if following:
+            self.forward()
+        else:
+            self.tail.read(0)
+        change = self.tail.change
+        if change is Change.RESTARTED or (following and self.tail.behind > CHUNK):
+            self.open_end(wanted)
+        elif following:
+            while self.tail.behind:
+                self.forward()
+        return change
+
+    def _open(self, start: int) -> None:
+        self.tail = Tail(self.path, offset=start)
+        self._forget(start)
+
+    def _forget(self, start: int) -> None:
+        self.start = self._line_start = start
+        self._rows = []
+        self._partial = b""
+
+    def _fill(self, wanted: int) -> None:
+        for _ in range(_STEPS_BACK):
+            if len(self._rows) >= wanted or not self.back():
+                return
+
+    def _append(self, rows: list[Row], row: Row) -> None:
+        if self.folded:
+            fold(rows, row)
+        else:
+            rows.append(row)
+
+    def _add(self, data: bytes, base: int) -> None:
+        at = 0
+        while (end := data.find(b"\n", at)) >= 0:
+            self._append(self._rows, make_row(self._line_start, self._partial + data[at:end]))
+            self._partial = b""
+            at = end + 1
+            self._line_start = base + at
+        self._partial = shown_part(self._partial + data[at:], LINE_BYTES)
+
+    def _before(self, handle: int) -> list[Row]:
+        """The rows of the chunk before `start`, which moves to the first of them."""
+        base = max(0, self.start - CHUNK)
+        data = os.pread(handle, self.start - base, base)
+        at = 0
+        if base:
+            at = data.find(b"\n", 0, -1) + 1
+            if not at:
+                end, self.start = self.start, line_start(handle, base)
+                return [row_at(handle, self.start, end - 1)]
+        self.start = base + at
+        rows: list[Row] = []
+        for raw in data[at:].removesuffix(b"\n").split(b"\n"):
+            self._append(rows, make_row(base + at, raw))
+            at += len(raw) + 1
+        return rows
+
+
+def row_of(rows: list[Row], offset: int) -> int:
+    """The index of the row whose lines `offset` lies in; 0 for an earlier one."""
+    return max(0, bisect.bisect_right(rows, offset, key=lambda row: row.offset) - 1)
