@@ -14,9 +14,9 @@ from jobs.slurm.tres import gpus_by_type, parse_gres, parse_memory, parse_tres, 
 T = TypeVar("T")
 Record = dict[str, str]
 
-_NOTHING = {"", "N/A", "n/a", "(null)", "None", "NONE", "Unknown"}
+_NOTHING = {"", "N/A", "n/a", "(null)", "None", "NONE", "None assigned", "Unknown"}
 _LINE_KEYS = ("OS", "Reason", "Comment", "Extra")
-_PAIR = re.compile(r"([^\s=]+)=(\S*)")
+_PAIR = re.compile(r"(?<!\S)([^\s=]+)=(\S*)")
 _OLD_FLAGS = {"POWER": "POWERED_DOWN", "MAINT": "MAINTENANCE", "POWERED": "POWERED_DOWN"}
 _SUFFIX_FLAGS = {
     "*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "%": "POWERING_DOWN", "!": "POWER_DOWN",
@@ -122,7 +122,10 @@ def _int(text: str) -> int | None:
 
 
 def _job_gpus(record: Record) -> tuple[int | None, str | None]:
-    """(GPUs, type) of a job. tres-alloc only has them where the site tracks gres/gpu; the requests are what is left."""
+    """(GPUs, type) of a job. tres-alloc only has them where the site tracks gres/gpu; the requests are what is left.
+
+    How many sockets a job has is not told, so that GPUs per socket make an unknown number.
+    """
     count, kind = tres_gpus(parse_tres(record["tres-alloc"]))
     if count is not None:
         return count, kind
@@ -130,6 +133,7 @@ def _job_gpus(record: Record) -> tuple[int | None, str | None]:
         ("tres-per-job", 1),
         ("tres-per-node", _int(record["NumNodes"])),
         ("tres-per-task", _int(record["NumTasks"])),
+        ("tres-per-socket", None),
     )
     for key, times in requests:
         types = gpus_by_type(parse_gres(record[key]))

@@ -120,11 +120,11 @@ class Partition:
 
 def _match_used(configured: dict[str | None, int], used: dict[str | None, int]) -> dict[str | None, int]:
     result = dict.fromkeys(configured, 0)
-    by_lower = {kind.lower() if kind else None: kind for kind in configured}
+    by_lower = {kind.lower(): kind for kind in configured if kind}
     untyped = 0
     for kind, count in used.items():
-        key = by_lower.get(kind.lower() if kind else None)
-        if key in result and (kind is None or key is not None):
+        key = kind if kind is None or kind in configured else by_lower.get(kind.lower())
+        if key in configured:
             result[key] += count
         else:
             untyped += count
