@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from jobs.slurm.records import Node, Partition
 from jobs.slurm.snapshot import Snapshot
 
-_UNAVAILABLE_STATES = {"DOWN": "down", "UNKNOWN": "down", "ERROR": "down", "FUTURE": "down", "INVALID": "down"}
+_OPEN_STATES = {"IDLE", "MIXED", "ALLOCATED"}
 _UNAVAILABLE_FLAGS = (
     ("NOT_RESPONDING", "not responding"),
     ("INVALID_REG", "down"),
@@ -98,14 +98,16 @@ def count_gpus(nodes: Iterable[Node], partitions: list[Partition]) -> tuple[GpuC
 
 def unavailable_cause(node: Node, gates: list[Partition]) -> str | None:
     """Why no new job starts on this node at all, or None. `gates` are its partitions."""
-    if node.state in _UNAVAILABLE_STATES:
-        return "not responding" if "NOT_RESPONDING" in node.flags else _UNAVAILABLE_STATES[node.state]
+    if node.state not in _OPEN_STATES:
+        return "not responding" if "NOT_RESPONDING" in node.flags else "down"
     if "DRAIN" in node.flags:
         busy = node.state in ("ALLOCATED", "MIXED") or "COMPLETING" in node.flags
         return "draining" if busy else "drained"
     for flag, cause in _UNAVAILABLE_FLAGS:
         if flag in node.flags:
             return cause
+    if not gates:
+        return "no partition known"
     if not any(part.state == "UP" for part in gates):
         return "partition closed"
     return None
