@@ -100,5 +100,6 @@ def gres_conf(layout: Layout, place: Place) -> str:
 
 
 def cgroup_conf(release: tuple[int, int]) -> str:
-    """An ordinary user has no cgroup to manage; slurmd asks for one from 24.11 on unless it is told so."""
-    return "CgroupPlugin=disabled\n" if release >= (24, 11) else ""
+    """slurmd takes up whatever cgroups it detects, and ends where it may not. Releases from 24.05 on know `disabled`
+    (cgroup.conf(5)); before it, cgroup/v1 is the plugin that touches nothing while nothing is constrained."""
+    return "CgroupPlugin=disabled\n" if release >= (24, 5) else "CgroupPlugin=cgroup/v1\n"

@@ -113,8 +113,9 @@ def test_a_run_directory_that_others_can_write_is_refused(tmp_path: Path) -> Non
         place.make()
 
 
-def test_cgroup_conf_is_empty_before_the_release_that_knows_disabled() -> None:
-    assert config.cgroup_conf((23, 11)) == ""
+def test_cgroups_are_disabled_by_the_word_that_the_release_knows() -> None:
+    assert config.cgroup_conf((22, 5)) == "CgroupPlugin=cgroup/v1\n"
+    assert config.cgroup_conf((23, 11)) == "CgroupPlugin=cgroup/v1\n"
     assert config.cgroup_conf((24, 11)) == "CgroupPlugin=disabled\n"
     assert config.cgroup_conf((25, 5)) == "CgroupPlugin=disabled\n"
 
