@@ -90,7 +90,6 @@ def _srun_per_rank(spec: JobSpec, prefix: list[str]) -> tuple[list[str], list[st
         return ["# One task per rank; the payload reads its rank from Slurm."], command
     intro = [
         "# One task per rank. In single quotes, for each task must read its own rank: here, every rank would be 0.",
-        "# shellcheck disable=SC2016",
     ]
     return intro, [f"bash -c '{_READS_RANK}' bash", *command]
 
@@ -104,7 +103,6 @@ def _torchrun(spec: JobSpec, prefix: list[str]) -> tuple[list[str], list[str]]:
         "",
         "# One torchrun per node, which gives each of its ranks RANK, LOCAL_RANK and WORLD_SIZE. In single quotes, for",
         "# SLURM_NODEID differs from node to node.",
-        "# shellcheck disable=SC2016",
     ]
     return intro, [f"bash -c '{agent}' bash \"$rank_command\"", " ".join(python)]
 

@@ -56,12 +56,15 @@ def parse_job_id(answer: Answer) -> tuple[int, str | None]:
 
 
 def parse_verdict(stderr: str) -> Verdict:
-    """The line of --test-only on standard error, in the wordings of 20.11 to 26.05."""
+    """The line of --test-only on standard error, in the wordings of 20.11 to 26.05; its time may be epoch seconds."""
     text = "\n".join(_lines(stderr))
     found = _VERDICT.search(text)
     if not found:
         return Verdict(None, None, None, None, text)
-    return Verdict(_time(found["start"]), int(found["processors"]), found["nodes"], found["partition"], text)
+    start = _time(found["start"])
+    if start:
+        text = text[: found.start("start")] + f"{start:%Y-%m-%dT%H:%M:%S}" + text[found.end("start") :]
+    return Verdict(start, int(found["processors"]), found["nodes"], found["partition"], text)
 
 
 def refusal(answer: Answer) -> SlurmError:

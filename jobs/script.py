@@ -14,6 +14,9 @@ _MAKES_LOG_FOLDERS = (23, 2)
 """Slurm creates the directories of a job's log since 23.02 (its CHANGELOG)."""
 
 _STRICT = """\
+# Whatever is in single quotes is meant as it stands.
+# shellcheck disable=SC1003,SC2016
+
 set -euo pipefail
 stop() { echo "slurmconsole on $HOSTNAME: $1" >&2; exit 3; }
 
@@ -86,12 +89,10 @@ def _check_folder(job_dir: Path) -> None:
     if not job_dir.is_absolute():
         raise SpecError(f"The job's folder {text} is not an absolute path.")
     if set(text) & set("%\\") or any(unicodedata.category(c) == "Cc" for c in text):
-        raise SpecError(
-            f"The job's folder {text!r} cannot be used: Slurm reads % and \\ in it, and no control characters."
-        )
+        raise SpecError(f"The job's folder {text!r} cannot be used: it has a %, a backslash or a control character.")
 
 
 def _check_output(output: str, slurm_version: tuple[int, int] | None) -> None:
     folder = output.rpartition("/")[0]
     if "%" in folder.replace("%%", "") and (slurm_version or (0, 0)) < _MAKES_LOG_FOLDERS:
-        raise SpecError(f"output {output} needs a folder named after the job, which Slurm creates since 23.02 only.")
+        raise SpecError(f"output {output} needs a folder named by the job, which Slurm makes since 23.02.")
