@@ -179,8 +179,8 @@ class Runner:
 
     def close(self) -> None:
         """Kill whatever still runs; further commands are refused."""
-        self._closed = True
         with self._lock:
+            self._closed = True
             running = list(self._running)
         for process in running:
             _kill(process)
@@ -194,15 +194,19 @@ class Runner:
                 env=self.environ, cwd=cwd, start_new_session=True,
             )  # fmt: skip
         except FileNotFoundError:
+            if cwd is not None and not cwd.exists():
+                raise SlurmError(f"The folder {cwd} does not exist.") from None
             raise CommandMissing(f"{argv[0]} was not found on PATH: is this a Slurm login node?") from None
         except OSError as error:
             raise SlurmError(f"{argv[0]} could not be started: {error.strerror}.") from None
         with self._lock:
             self._running.add(process)
+            if self._closed:
+                _kill(process)
         return process
 
     def _reap(self, process: subprocess.Popen[bytes]) -> None:
-        if process.poll() is None:
+        if process.returncode is None:
             _kill(process)
         process.wait()
         for stream in (process.stdin, process.stdout, process.stderr):
