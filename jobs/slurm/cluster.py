@@ -16,6 +16,8 @@ from jobs.slurm.snapshot import EMPTY, Part, Snapshot
 T = TypeVar("T")
 Parser = Callable[[str], tuple[tuple[T, ...], int]]
 
+_NO_NODES = "No nodes in the system"
+_NO_PARTITIONS = "No partitions in the system"
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
@@ -33,8 +35,10 @@ class Cluster:
         fresh_jobs = self._read(old.jobs, commands.squeue(me=mine), parse.parse_jobs) if jobs else old.jobs
         fresh_nodes, fresh_partitions = old.nodes, old.partitions
         if nodes:
-            fresh_nodes = self._read(old.nodes, commands.show_nodes(), parse.parse_nodes)
-            fresh_partitions = self._read(old.partitions, commands.show_partitions(), parse.parse_partitions)
+            fresh_nodes = self._read(old.nodes, commands.show_nodes(), parse.parse_nodes, _NO_NODES)
+            fresh_partitions = self._read(
+                old.partitions, commands.show_partitions(), parse.parse_partitions, _NO_PARTITIONS
+            )
         self.snapshot = dataclasses.replace(
             self.snapshot, number=old.number + 1, jobs=fresh_jobs, nodes=fresh_nodes, partitions=fresh_partitions
         )
@@ -80,13 +84,14 @@ class Cluster:
             slurm_version=config.get("SLURM_VERSION", ""),
         )
 
-    def _read(self, old: Part[T], argv: list[str], parser: Parser[T]) -> Part[T]:
+    def _read(self, old: Part[T], argv: list[str], parser: Parser[T], none: str = "") -> Part[T]:
+        """The next part. `none` is what the command prints when there are no records."""
         try:
             answer = self.runner.check(argv)
         except SlurmError as error:
             return dataclasses.replace(old, problem=str(error))
         records, skipped = parser(answer.text)
-        if not records and answer.stdout.strip() and skipped:
+        if not records and answer.text.strip() != none:
             return dataclasses.replace(old, problem=f"{argv[0]} printed something that cannot be read.")
         return Part(records, time.time(), answer.seconds, skipped)
 
