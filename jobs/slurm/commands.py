@@ -15,8 +15,8 @@ JOB_FIELDS = (
     "JobID", "JobArrayID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "UserName", "Account", "QOS",
     "Partition",
     "State", "Reason", "NumNodes", "NumCPUs", "NumTasks", "tres-alloc", "tres-per-job", "tres-per-node",
-    "tres-per-task", "tres-per-socket", "MinMemory", "SubmitTime", "StartTime", "EndTime", "TimeLimit", "NodeList", "PriorityLong",
-    "Dependency", "BatchHost", "RestartCnt", "WorkDir", "STDOUT", "STDERR", "Name",
+    "tres-per-task", "tres-per-socket", "MinMemory", "SubmitTime", "StartTime", "EndTime", "TimeLimit", "NodeList",
+    "PriorityLong", "Dependency", "BatchHost", "RestartCnt", "WorkDir", "STDOUT", "STDERR", "Name",
 )  # fmt: skip
 
 

@@ -190,9 +190,9 @@ def test_whole_nodes_are_those_without_a_job() -> None:
 
 
 FLAGS = ["DRAIN", "FAIL", "MAINTENANCE", "RESERVED", "POWERED_DOWN", "PLANNED", "NOT_RESPONDING", "COMPLETING", "CLOUD"]
-GRES = st.lists(
-    st.tuples(st.sampled_from(["a100", "A100", "h100", "", "(null)"]), st.integers(0, 16)), max_size=4
-).map(lambda entries: ",".join(f"gpu:{kind}:{number}" if kind else f"gpu:{number}" for kind, number in entries))
+GRES = st.lists(st.tuples(st.sampled_from(["a100", "A100", "h100", "", "(null)"]), st.integers(0, 16)), max_size=4).map(
+    lambda entries: ",".join(f"gpu:{kind}:{number}" if kind else f"gpu:{number}" for kind, number in entries)
+)
 
 
 def numbers(largest: int) -> st.SearchStrategy[str]:

@@ -88,6 +88,15 @@ def ids(snapshot: Snapshot) -> tuple[list[str], list[str], list[str]]:
     )
 
 
+def problem_and_age(snapshot: Snapshot, name: str) -> tuple[str | None, float | None]:
+    """Of the part that the named command brings."""
+    if name == "squeue":
+        return snapshot.jobs.problem, snapshot.jobs.taken_at
+    if name == "scontrol-node":
+        return snapshot.nodes.problem, snapshot.nodes.taken_at
+    return snapshot.partitions.problem, snapshot.partitions.taken_at
+
+
 def test_before_the_first_answer_nothing_is_known(cluster: Cluster) -> None:
     assert cluster.snapshot is EMPTY
     assert (EMPTY.number, EMPTY.problems, EMPTY.taken_at) == (0, (), None)
@@ -119,9 +128,7 @@ def test_only_what_was_asked_for_is_read_again(cluster: Cluster, slurm: FakeSlur
 
 
 @pytest.mark.parametrize("name", ["squeue", "scontrol-node", "scontrol-partition"])
-def test_a_failing_command_keeps_the_last_records_and_their_age(
-    cluster: Cluster, slurm: FakeSlurm, name: str
-) -> None:
+def test_a_failing_command_keeps_the_last_records_and_their_age(cluster: Cluster, slurm: FakeSlurm, name: str) -> None:
     good = cluster.refresh()
     slurm.fails(name)
     bad = cluster.refresh()
@@ -129,9 +136,7 @@ def test_a_failing_command_keeps_the_last_records_and_their_age(
     assert bad.number == good.number + 1
     command = name.partition("-")[0]
     assert bad.problems == (f"{command}: slurm_load error: Unable to contact slurm controller",)
-    parts = {"squeue": (good.jobs, bad.jobs), "scontrol-node": (good.nodes, bad.nodes)}
-    old, new = parts.get(name, (good.partitions, bad.partitions))
-    assert (new.taken_at, new.records) == (old.taken_at, old.records)
+    assert problem_and_age(bad, name) == (bad.problems[0], problem_and_age(good, name)[1])
     slurm.works(name)
     assert cluster.refresh().problems == ()
 

@@ -1,4 +1,4 @@
-"""Node lists. The judge is Slurm's own `scontrol show hostnames`, which reads a configuration but asks no controller."""
+"""Node lists. The judge is Slurm's own `scontrol show hostnames`, which needs a configuration but no controller."""
 
 from __future__ import annotations
 

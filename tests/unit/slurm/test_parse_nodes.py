@@ -84,7 +84,7 @@ STATES = [
 
 @pytest.mark.parametrize(("text", "state", "flags"), STATES)
 def test_a_state_is_a_base_and_flags_named_as_since_21_08(text: str, state: str, flags: set[str]) -> None:
-    assert parse_node_state(text) == (state, flags)
+    assert parse_node_state(text) == (state, frozenset(flags))
 
 
 def test_a_oneliner_of_25_11_is_read_too() -> None:
