@@ -59,7 +59,7 @@ class LogWindow:
         self.tail.read(0)
         while self.tail.behind:
             self.forward()
-        self._fill(wanted)
+        self.back(wanted - len(self._rows))
 
     def open_at(self, offset: int, wanted: int) -> None:
         """Move to the line that `offset` lies in, with rows around it."""
@@ -81,10 +81,17 @@ class LogWindow:
             self.start = self._rows[0].offset
         return bool(data)
 
-    def back(self) -> bool:
-        """Read one chunk of earlier lines; False at the log's start."""
-        if not self.start:
-            return False
+    def back(self, wanted: int = 1) -> bool:
+        """Read earlier lines, until there are `wanted` more rows or enough was read; False if there is no more row."""
+        new = 0
+        for _ in range(_STEPS_BACK):
+            if new >= wanted or not self.start:
+                break
+            new += self._back()
+        return new > 0
+
+    def _back(self) -> int:
+        """Read one chunk of earlier lines; the number of rows that it added."""
         with open_log(self.path) as log:
             try:
                 rows = self._before(log.fileno())
@@ -92,13 +99,14 @@ class LogWindow:
                 raise problem_of(error, self.path) from None
         for row in self._rows:
             self._append(rows, row)
+        new = len(rows) - len(self._rows)
         self._rows = rows
         if len(rows) > MAX_ROWS:
             self._line_start = rows[MAX_ROWS].offset
             self._partial = b""
             self.tail.seek(self._line_start)
             del rows[MAX_ROWS:]
-        return True
+        return new
 
     def poll(self, following: bool, wanted: int) -> Change:
         """Look for news. Following reads them, or moves to the end if they are many; else only the size is read."""
@@ -122,11 +130,6 @@ class LogWindow:
         self.start = self._line_start = start
         self._rows = []
         self._partial = b""
-
-    def _fill(self, wanted: int) -> None:
-        for _ in range(_STEPS_BACK):
-            if len(self._rows) >= wanted or not self.back():
-                return
 
     def _append(self, rows: list[Row], row: Row) -> None:
         if self.folded:
