@@ -18,10 +18,13 @@ class LiveProgress:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._begin()
+        self._reader = ProgressReader()
+        self._tail = Tail(path, back=TAIL_BYTES)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._head_read = False
 
     def poll(self) -> Progress | None:
-        """What is known of the run; None while the log shows no progress. Raises LogProblem, but not for a missing log."""
+        """What is known of the run; None while the log shows none. Raises LogProblem, but not for a missing log."""
         if not self._head_read:
             self._read_head()
         for _ in range(_CHUNKS_PER_POLL):
@@ -32,12 +35,6 @@ class LiveProgress:
                 break
             self._reader.feed(self._decoder.decode(data))
         return self._reader.progress if self._reader.progress.format else None
-
-    def _begin(self) -> None:
-        self._reader = ProgressReader()
-        self._tail = Tail(self.path, back=TAIL_BYTES)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._head_read = False
 
     def _read_head(self) -> None:
         """A long log's beginning says how many steps there are; a short one is read whole by the tail."""

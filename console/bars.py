@@ -1,0 +1,79 @@
+"""GPUs by type drawn as bars; used by the console and by the plain commands."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from console.text import fit, safe
+from jobs.slurm.availability import GpuCount
+
+PARTS = (
+    ("allocated", "█", "blue"),
+    ("usable", "░", "green"),
+    ("stranded", "▒", "yellow"),
+    ("unavailable", "╳", "red"),
+)
+"""(what, cell, colour): told apart by shape as well as by colour."""
+
+
+def bar_lines(counts: tuple[GpuCount, ...], width: int) -> list[Text]:
+    """The bars for a given width, then a legend."""
+    names = [safe(count.gpu_type or "gpu") for count in counts]
+    name_width = min(24, max(map(cell_len, names)))
+    numbers = [f"{count.usable:>4} usable of {count.total:<4}" for count in counts]
+    bar_width = max(8, min(64, width - name_width - len(numbers[0]) - 3))
+    longest = max(count.total for count in counts)
+    lines = []
+    for name, number, count in zip(names, numbers, counts, strict=True):
+        line = Text(fit(name, name_width) + " ", "bold")
+        line.append(_bar(count, max(4, min(bar_width, round(bar_width * count.total / max(1, longest))))))
+        line.append(" " * (bar_width - line.cell_len + name_width + 1))
+        line.append(f" {number}", "bold green" if count.usable else "yellow")
+        lines.append(line)
+    lines.append(_legend(counts, width))
+    return lines
+
+
+def count_parts(count: GpuCount) -> tuple[int, int, int, int]:
+    """Allocated, usable, stranded, unavailable; their sum is the total."""
+    return count.allocated, count.usable, sum(count.stranded.values()), sum(count.unavailable.values())
+
+
+def _bar(count: GpuCount, width: int) -> Text:
+    """Largest remainders: every part that is not zero gets a cell."""
+    parts = count_parts(count)
+    total = max(1, sum(parts))
+    cells = [max(1, part * width // total) if part else 0 for part in parts]
+    while sum(cells) > width and max(cells) > 1:
+        cells[cells.index(max(cells))] -= 1
+    while sum(cells) < width and any(parts):
+        short = [part * width / total - cell for part, cell in zip(parts, cells, strict=True)]
+        cells[short.index(max(short))] += 1
+    bar = Text()
+    for number, (_, glyph, colour) in zip(cells, PARTS, strict=True):
+        bar.append(glyph * number, colour)
+    return bar
+
+
+def _legend(counts: tuple[GpuCount, ...], width: int) -> Text:
+    """What the shapes mean, with the sums and the causes as far as there is room."""
+    sums = [sum(values) for values in zip(*map(count_parts, counts), strict=True)]
+    legend = Text()
+    for number, (what, glyph, colour) in zip(sums, PARTS, strict=True):
+        if number:
+            legend.append("   " if legend else "")
+            legend.append(f"{glyph} ", colour)
+            legend.append(f"{number} {what}{_causes(counts, what)}", "dim")
+    legend.truncate(max(10, width), overflow="ellipsis")
+    return legend
+
+
+def _causes(counts: tuple[GpuCount, ...], what: str) -> str:
+    if what not in ("stranded", "unavailable"):
+        return ""
+    causes: dict[str, int] = {}
+    for count in counts:
+        for cause, number in getattr(count, what).items():
+            causes[cause] = causes.get(cause, 0) + number
+    return " (" + ", ".join(f"{number} {cause}" for cause, number in causes.items()) + ")"

@@ -1,0 +1,1 @@
+"""The subcommands: one function each, given the parsed arguments, returning the exit code."""

@@ -1,0 +1,83 @@
+"""example, render, submit."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from console.commands.common import NO, OK, USAGE, ask, print_json
+from console.settings import load_settings
+from console.tables import complain
+from console.text import safe, safe_lines
+from console.wizard_choices import starting_spec
+from jobs.sbatch import SubmitRefused
+from jobs.slurm.cluster import version_tuple
+from jobs.slurm.run import CommandMissing, CommandTimeout, Runner, SlurmError
+from jobs.spec import dumps, load
+from jobs.submit import find_job, new_folder, prepare, script_for, submit, test_only
+
+
+def example(_args: argparse.Namespace) -> int:
+    """A spec for this cluster that trains the payload on two nodes of two ranks. Raises nothing without a cluster."""
+    snapshot, _ = ask(jobs=False, nodes=True)
+    sys.stdout.write(dumps(starting_spec(snapshot)))
+    return OK
+
+
+def render(args: argparse.Namespace) -> int:
+    """The batch script of a spec, as submit would write it. Raises SpecError."""
+    spec = load(args.spec)
+    folder = new_folder(spec, load_settings(args.config).job_root)
+    sys.stdout.write(script_for(spec, folder, _slurm_version(Runner())))
+    return OK
+
+
+def send(args: argparse.Namespace) -> int:
+    """Submit a spec, or with --test-only ask what would become of it. Raises SpecError and SlurmError."""
+    settings = load_settings(args.config, read_only=args.read_only)
+    spec = load(args.spec)
+    runner = Runner()
+    version = _slurm_version(runner)
+    folder = new_folder(spec, settings.job_root)
+    try:
+        if args.test_only:
+            verdict = test_only(script_for(spec, folder, version), runner)
+            start = verdict.start.isoformat() if verdict.start else None
+            data = {"would_start": start, "nodes": verdict.nodes, "partition": verdict.partition, "text": verdict.text}
+            print_json(data) if args.json else print(safe_lines(verdict.text))
+            return OK
+        if settings.read_only:
+            complain("this console is read-only: it submits nothing.")
+            return USAGE
+        submission = prepare(spec, folder=folder, slurm_version=version)
+        done = submit(submission, runner)
+    except SubmitRefused as refused:
+        complain(str(refused))
+        for line in refused.lines:
+            print(f"  {safe(line)}", file=sys.stderr)
+        return NO
+    except CommandTimeout as error:
+        job_id = find_job(submission, runner) if not args.test_only else None
+        complain(f"{error} Job {job_id} is in the queue all the same." if job_id else str(error))
+        return NO
+    if done.note:
+        complain(done.note)
+    if args.json:
+        paths = {"stdout": str(done.stdout_path), "stderr": str(done.stderr_path)}
+        print_json(
+            {"job_id": str(done.job_id), "script": str(submission.script), "spec": str(folder / "spec.toml"), **paths}
+        )
+    else:
+        print(f"Submitted as job {done.job_id}. Watch it: slurmconsole logs {done.job_id} -f")
+        print(f"Its folder: {safe(str(folder))}")
+    return OK
+
+
+def _slurm_version(runner: Runner) -> tuple[int, int] | None:
+    """The release of the commands here; None when it cannot be told."""
+    try:
+        return version_tuple(runner.check(["sinfo", "--version"]).text)
+    except CommandMissing:
+        return None
+    except SlurmError:
+        return None

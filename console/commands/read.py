@@ -1,0 +1,117 @@
+"""gpus, partitions, nodes, jobs, job."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+from collections.abc import Sequence
+from typing import Any
+
+from console import plain
+from console.columns.column import Column
+from console.columns.jobs import JOB_COLUMNS, gpus_text, limit_text, used_time
+from console.columns.nodes import NODE_COLUMNS
+from console.columns.partitions import PARTITION_COLUMNS, partition_rows
+from console.commands.common import NO, OK, UNREACHABLE, ask, print_json
+from console.tables import complain, out, print_facts, print_gpus, print_rows
+from console.text import clock
+from jobs.logs.opening import LogProblem
+from jobs.logs.paths import facts_of, resolve
+from jobs.logs.progress import read_progress
+from jobs.slurm.availability import availability
+from jobs.slurm.cluster import Cluster
+from jobs.slurm.reasons import explain
+from jobs.slurm.records import Job
+from jobs.slurm.run import Runner
+from jobs.slurm.times import format_duration
+
+
+def gpus(args: argparse.Namespace) -> int:
+    """GPUs by type."""
+    snapshot, complete = ask(jobs=False, nodes=True)
+    if not complete:
+        return UNREACHABLE
+    if args.json:
+        print_json(plain.gpus_data(snapshot))
+    else:
+        print_gpus(availability(snapshot).gpu_types, out(color=args.color))
+    return OK
+
+
+def partitions(args: argparse.Namespace) -> int:
+    """Partitions."""
+    snapshot, complete = ask(jobs=True, nodes=True)
+    if not complete:
+        return UNREACHABLE
+    return _rows(args, PARTITION_COLUMNS, partition_rows(snapshot), plain.partitions_data(snapshot))
+
+
+def nodes(args: argparse.Namespace) -> int:
+    """Nodes."""
+    snapshot, complete = ask(jobs=False, nodes=True)
+    if not complete:
+        return UNREACHABLE
+    return _rows(args, NODE_COLUMNS, snapshot.nodes.records, plain.nodes_data(snapshot))
+
+
+def jobs(args: argparse.Namespace) -> int:
+    """My jobs, or with --all everyone's."""
+    snapshot, complete = ask(jobs=True, nodes=False, mine=not args.all)
+    if not complete:
+        return UNREACHABLE
+    records = snapshot.jobs.records
+    if not records and not args.json:
+        user = getpass.getuser()
+        complain("the queue is empty." if args.all else f"{user} has no jobs in the queue; --all shows everyone's.")
+    return _rows(args, JOB_COLUMNS, records, [plain.job_data(job) for job in records])
+
+
+def job(args: argparse.Namespace) -> int:
+    """One job in detail. Raises SlurmError."""
+    found = Cluster(Runner()).job(args.id)
+    if found is None:
+        complain(f"Slurm does not know job {args.id}.")
+        return NO
+    paths = resolve(found.stdout, found.stderr, facts_of(found)) if found.work_dir else None
+    stdout = str(paths.stdout) if paths and paths.stdout else None
+    stderr = str(paths.stderr) if paths and paths.stderr else None
+    progress = None
+    if paths and paths.stdout:
+        try:
+            progress = read_progress(paths.stdout)
+        except LogProblem:
+            progress = None
+    if args.json:
+        print_json(plain.job_detail_data(found, stdout, stderr, progress.to_json() if progress else None))
+    else:
+        step = f"step {progress.step} of {progress.total}, loss {progress.loss}" if progress else "none in the log"
+        print_facts([*_facts(found), ("log", stdout or "none"), ("progress", step)], out(color=args.color))
+    return OK
+
+
+def _rows(args: argparse.Namespace, columns: Sequence[Column[Any]], rows: Sequence[Any], data: Any) -> int:
+    if args.json:
+        print_json(data)
+    else:
+        print_rows(columns, rows, out(color=args.color))
+    return OK
+
+
+def _facts(found: Job) -> list[tuple[str, str]]:
+    used = used_time(found)
+    facts = [
+        ("job", f"{found.display_id}  {found.name}"),
+        ("state", found.state),
+        ("user", f"{found.user}" + (f", account {found.account}" if found.account else "")),
+        ("partition", found.partition),
+        ("asks for", f"{found.nodes} nodes, {found.cpus} CPUs, GPUs {gpus_text(found)}, memory {found.memory}"),
+        ("time", f"{format_duration(used)} used of {limit_text(found)}"),
+        ("submitted", clock(found.submit_time)),
+        ("started", clock(found.start_time) if found.state != "PENDING" else "not yet"),
+    ]
+    if found.state == "PENDING":
+        facts.append(("why pending", explain(found.reason)))
+        facts.append(("estimated", clock(found.start_time)))
+    else:
+        facts.append(("nodes", found.node_list or "none"))
+    return facts

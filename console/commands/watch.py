@@ -1,0 +1,141 @@
+"""logs and progress: of a job by its id, or of a log file."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from console.commands.common import NO, OK, print_json
+from console.settings import load_settings
+from console.tables import complain, out, print_facts
+from jobs import history
+from jobs.logs.clean import clean_line
+from jobs.logs.follow import Tail
+from jobs.logs.opening import LogMissing, open_log
+from jobs.logs.paths import facts_of, resolve
+from jobs.logs.progress import Progress, read_progress
+from jobs.slurm.cluster import Cluster
+from jobs.slurm.reasons import explain
+from jobs.slurm.records import Job
+from jobs.slurm.run import Runner, SlurmError
+from jobs.slurm.times import format_duration
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at a growing log."""
+ASK_EVERY = 5.0
+"""Seconds between two questions to Slurm."""
+
+
+def logs(args: argparse.Namespace) -> int:
+    """Print a job's log; with -f until the job ends, and then 0 only if it COMPLETED. Raises SlurmError, LogProblem."""
+    cluster = Cluster(Runner())
+    job, path = _find(args, cluster)
+    if path is None:
+        return NO
+    if args.follow and job is not None:
+        return _follow(cluster, job, path)
+    with open_log(path):
+        for line in _lines(Tail(path)):
+            print(line)
+    return OK
+
+
+def progress(args: argparse.Namespace) -> int:
+    """How far a job is; 1 when its log shows no progress. Raises SlurmError, LogProblem."""
+    path: Path | None = Path(args.job)
+    if not Path(args.job).exists():
+        _, path = _find(args, Cluster(Runner()))
+    if path is None:
+        return NO
+    found = read_progress(path)
+    if found is None:
+        complain(f"{path} shows no progress.")
+        return NO
+    if args.json:
+        print_json(found.to_json())
+    else:
+        print_facts(_facts(found), out(color=args.color))
+    return OK
+
+
+def _find(args: argparse.Namespace, cluster: Cluster) -> tuple[Job | None, Path | None]:
+    """The job, if Slurm still knows it, and its log; what was submitted from here is remembered longer."""
+    entry = None
+    if args.job.isdigit():
+        entry = history.find(int(args.job), load_settings(args.config).job_root)
+    try:
+        job = cluster.job(args.job)
+    except SlurmError:
+        if entry is None:
+            raise
+        job = None
+    if job is not None and job.work_dir and (job.stdout or entry is None):
+        return job, resolve(job.stdout, job.stderr, facts_of(job)).stdout
+    if entry is not None:
+        return job, entry.stdout
+    complain(f"Slurm does not know job {args.job}, and it was not submitted from here.")
+    return None, None
+
+
+def _follow(cluster: Cluster, job: Job, path: Path) -> int:
+    tail = Tail(path)
+    told = ""
+    asked_at = time.monotonic()
+    while True:
+        for line in _lines(tail):
+            print(line, flush=True)
+        if job.ended:
+            if tail.partial:
+                print(clean_line(tail.partial), flush=True)
+            complain(f"job {job.display_id} ended: {job.state}.")
+            return OK if job.state == "COMPLETED" else NO
+        waiting = f"job {job.display_id} is pending. {explain(job.reason)}" if job.state == "PENDING" else ""
+        if waiting and waiting != told:
+            told = waiting
+            complain(waiting)
+        time.sleep(LOOK_EVERY)
+        if time.monotonic() - asked_at >= ASK_EVERY:
+            asked_at = time.monotonic()
+            job = _ask_again(cluster, job)
+
+
+def _ask_again(cluster: Cluster, job: Job) -> Job:
+    try:
+        found = cluster.job(job.job_id)
+    except SlurmError as error:
+        complain(f"{error} Going on with the log.")
+        return job
+    if found is None:
+        raise SlurmError(f"Slurm has forgotten job {job.display_id}, so how it ended is not known.")
+    return found
+
+
+def _lines(tail: Tail) -> Iterator[str]:
+    """What the log has gained, made harmless for a terminal."""
+    while True:
+        try:
+            lines = tail.poll()
+        except LogMissing:
+            return
+        yield from map(clean_line, lines)
+        if not tail.behind:
+            return
+
+
+def _facts(found: Progress) -> list[tuple[str, str]]:
+    total = f" of {found.total}" if found.total else ""
+    share = f", {found.fraction:.1%}" if found.fraction is not None else ""
+    facts = [
+        ("step", f"{found.step}{total}{share}"),
+        ("loss", f"{found.loss}"),
+        ("rate", f"{found.rate} {found.rate_unit or ''}"),
+    ]
+    if found.ended:
+        facts.append(("ended", f"{found.ended.why}, exit code {found.ended.code}"))
+    elif found.eta_s is not None:
+        from datetime import timedelta
+
+        facts.append(("ETA", format_duration(timedelta(seconds=found.eta_s))))
+    return [(name, value.replace("None", "unknown")) for name, value in facts]

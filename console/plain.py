@@ -1,0 +1,144 @@
+"""The same answers as JSON-ready data: what `--json` prints. Field names are stable."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+from console.columns.partitions import partition_rows
+from jobs.slurm.availability import GpuCount, availability
+from jobs.slurm.reasons import explain
+from jobs.slurm.records import Job, Node
+from jobs.slurm.snapshot import Snapshot
+
+Data = dict[str, Any]
+
+
+def gpus_data(snapshot: Snapshot) -> Data:
+    """GPUs by type in the cluster, each node once, and by partition."""
+    counted = availability(snapshot)
+    return {
+        "cluster": snapshot.cluster or None,
+        "taken_at": _epoch(snapshot.taken_at),
+        "problems": list(snapshot.problems),
+        "gpu_types": [_count(count) for count in counted.gpu_types],
+        "partitions": [
+            {
+                "partition": gpus.partition.name,
+                "state": gpus.partition.state,
+                "access": None,
+                "gpu_types": [_count(count) for count in gpus.gpu_types],
+            }
+            for gpus in counted.partitions
+        ],
+    }
+
+
+def partitions_data(snapshot: Snapshot) -> list[Data]:
+    """Partitions with their nodes, jobs and limits."""
+    return [
+        {
+            "partition": row.partition.name,
+            "default": row.partition.is_default,
+            "state": row.partition.state,
+            "nodes": row.partition.node_list,
+            "nodes_total": row.total_nodes,
+            "nodes_idle": row.idle_nodes,
+            "jobs_running": row.running,
+            "jobs_pending": row.pending,
+            "max_time_s": _seconds(row.partition.max_time),
+            "gpu_types": [_count(count) for count in row.gpu_types],
+        }
+        for row in partition_rows(snapshot)
+    ]
+
+
+def nodes_data(snapshot: Snapshot) -> list[Data]:
+    """Nodes with what is used of them; memory in MiB."""
+    return [_node(node) for node in snapshot.nodes.records]
+
+
+def job_data(job: Job) -> Data:
+    """One job of the queue."""
+    return {
+        "job_id": job.job_id,
+        "display_id": job.display_id,
+        "array_job_id": job.array_job_id,
+        "array_task_id": job.array_task_id,
+        "name": job.name,
+        "user": job.user,
+        "account": job.account,
+        "qos": job.qos,
+        "partition": job.partition,
+        "state": job.state,
+        "reason": job.reason or None,
+        "nodes": job.nodes,
+        "node_list": job.node_list or None,
+        "gpus": job.gpus,
+        "gpu_type": job.gpu_type,
+        "cpus": job.cpus,
+        "submit_time": _time(job.submit_time),
+        "start_time": _time(job.start_time) if job.state != "PENDING" else None,
+        "end_time": _time(job.end_time),
+        "time_limit_s": _seconds(job.time_limit),
+        "priority": job.priority,
+        "dependency": job.dependency,
+    }
+
+
+def job_detail_data(job: Job, stdout: str | None, stderr: str | None, progress: Data | None) -> Data:
+    """One job with its logs, why it waits and how far it is."""
+    pending = job.state == "PENDING"
+    return {
+        **job_data(job),
+        "stdout": stdout,
+        "stderr": stderr,
+        "work_dir": job.work_dir or None,
+        "why_pending": explain(job.reason) if pending else None,
+        "estimated_start": _time(job.start_time) if pending else None,
+        "progress": progress,
+    }
+
+
+def _count(count: GpuCount) -> Data:
+    return {
+        "gpu_type": count.gpu_type,
+        "total": count.total,
+        "allocated": count.allocated,
+        "unavailable": count.unavailable,
+        "stranded": count.stranded,
+        "usable": count.usable,
+        "whole_nodes": count.whole_nodes,
+    }
+
+
+def _node(node: Node) -> Data:
+    used = node.gpus_used
+    return {
+        "node": node.name,
+        "state": node.state,
+        "flags": sorted(node.flags),
+        "partitions": list(node.partitions),
+        "cpus": node.cpus,
+        "cpus_allocated": node.cpus_allocated,
+        "memory_mib": node.memory,
+        "memory_allocated_mib": node.memory_allocated,
+        "gpus": [
+            {"gpu_type": kind, "total": total, "allocated": None if used is None else used[kind]}
+            for kind, total in node.gpus.items()
+        ],
+        "features": list(node.features),
+        "reason": node.reason or None,
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(timezone.utc).isoformat()
+
+
+def _epoch(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+
+
+def _seconds(duration: Any) -> int | None:
+    return None if duration is None else int(duration.total_seconds())

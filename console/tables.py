@@ -1,0 +1,64 @@
+"""The same answers as text: a table on a terminal, whole unpadded lines in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import IO, Any, TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from console.bars import bar_lines
+from console.columns.column import Column, layout
+from console.text import fit, safe
+from jobs.slurm.availability import GpuCount
+
+R = TypeVar("R")
+
+
+def out(*, color: bool = True) -> Console:
+    """Standard output; colours only on a terminal, and not with --no-color or NO_COLOR."""
+    return Console(no_color=not color, highlight=False, markup=False, emoji=False)
+
+
+def print_rows(columns: Sequence[Column[R]], rows: Sequence[R], console: Console) -> None:
+    """Fit to the terminal's width; in a pipe every column is whole and shown."""
+    width = console.width if console.is_terminal else 100_000
+    placed = layout(columns, rows, width)
+    if not console.is_terminal:
+        placed = [(column, max([len(column.title), *(len(column.cell(r)[0]) for r in rows)])) for column in columns]
+    _line(console, [(column.title, w, column.right, "bold") for column, w in placed])
+    for row in rows:
+        cells = [(column.cell(row), w, column.right) for column, w in placed]
+        _line(console, [(text, w, right, style) for (text, style), w, right in cells])
+
+
+def print_gpus(counts: Sequence[GpuCount], console: Console) -> None:
+    """Bars on a terminal and in a pipe alike."""
+    if not counts:
+        console.print("This cluster has no GPUs, or hides them.")
+        return
+    for line in bar_lines(tuple(counts), min(100, console.width)):
+        console.print(line, soft_wrap=True)
+
+
+def print_facts(facts: Sequence[tuple[str, str]], console: Console) -> None:
+    """Name and value pairs, one a line; control characters in values are shown, not sent."""
+    width = max((len(name) for name, _ in facts), default=0)
+    for name, value in facts:
+        console.print(Text(f"{name:<{width}}  ", "bold").append(safe(value), "not bold"), soft_wrap=True)
+
+
+def complain(sentence: str, stream: IO[str] | None = None) -> None:
+    """A sentence on standard error, with control characters neutralised."""
+    print(f"slurmconsole: {safe(sentence)}", file=stream or sys.stderr)
+
+
+def _line(console: Console, cells: Sequence[tuple[str, int, bool, Any]]) -> None:
+    line = Text()
+    for text, width, right, style in cells:
+        line.append(fit(text, width, right=right), style)
+        line.append("  " if not console.is_terminal else " ")
+    line.rstrip()
+    console.print(line, soft_wrap=True)

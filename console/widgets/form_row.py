@@ -1,0 +1,124 @@
+"""One field of the wizard: label, input, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Checkbox, Input, Label, Select, Static, TextArea
+
+from console.spec_form import Field, Kind
+
+Choices = list[tuple[str, str]]
+"""(shown, value) pairs."""
+
+
+class FormRow(Horizontal):
+    """Reads and writes text, whatever its widget is."""
+
+    DEFAULT_CSS = """
+    FormRow { height: auto; padding: 0 1; }
+    FormRow > Label { width: 18; color: $text-muted; }
+    FormRow:focus-within > Label { color: $text-accent; text-style: bold; }
+    FormRow Input, FormRow Select { width: 1fr; max-width: 66; height: 1; }
+    FormRow TextArea { width: 1fr; max-width: 66; height: 3; border: none; padding: 0; background: $boost; }
+    FormRow Checkbox { border: none; padding: 0; background: transparent; height: 1; }
+    FormRow > .wrong { width: 2; color: $text-error; text-style: bold; }
+    FormRow.hidden { display: none; }
+    """
+
+    class Edited(Message):
+        """The person changed the field."""
+
+    def __init__(self, field: Field, text: str, choices: Choices | None = None) -> None:
+        super().__init__(id=field.widget_id)
+        self.field = field
+        self._choices = choices or []
+        self._initial = text
+
+    def compose(self) -> ComposeResult:
+        """Label, widget, marker."""
+        yield Label(self.field.label)
+        yield Static(" ", classes="wrong")
+        yield self._make()
+
+    @property
+    def text(self) -> str:
+        """The field's text."""
+        widget = self._widget
+        if isinstance(widget, Select):
+            return str(widget.value) if widget.value is not Select.NULL else ""
+        if isinstance(widget, TextArea):
+            return widget.text
+        if isinstance(widget, Checkbox):
+            return "yes" if widget.value else ""
+        assert isinstance(widget, Input)
+        return widget.value
+
+    @text.setter
+    def text(self, text: str) -> None:
+        widget = self._widget
+        if isinstance(widget, Select):
+            self.set_choices(self._choices, text)
+        elif isinstance(widget, TextArea):
+            widget.text = text
+        elif isinstance(widget, Checkbox):
+            widget.value = text == "yes"
+        elif isinstance(widget, Input):
+            widget.value = text
+
+    def set_choices(self, choices: Choices, text: str) -> None:
+        """Offer these; a value that is not among them is kept and offered too."""
+        widget = self._widget
+        assert isinstance(widget, Select)
+        self._choices = choices
+        with self.prevent(Select.Changed):
+            widget.set_options(_with(choices, text))
+            widget.value = text
+
+    def show_wrong(self, wrong: bool) -> None:
+        """Mark the field or clear the mark."""
+        self.query_one(".wrong", Static).update(Text("✗" if wrong else " "))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Tell the wizard."""
+        event.stop()
+        self.post_message(self.Edited())
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Tell the wizard."""
+        event.stop()
+        self.post_message(self.Edited())
+
+    def on_select_changed(self, event: Select.Changed) -> None:
+        """Tell the wizard."""
+        event.stop()
+        self.post_message(self.Edited())
+
+    def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
+        """Tell the wizard."""
+        event.stop()
+        self.post_message(self.Edited())
+
+    @property
+    def _widget(self) -> Widget:
+        return self.query_one(".editor")
+
+    def _make(self) -> Widget:
+        if self.field.kind is Kind.CHOICE:
+            options: Any = _with(self._choices, self._initial)
+            return Select(options, value=self._initial, allow_blank=False, compact=True, classes="editor")
+        if self.field.kind in (Kind.LINES, Kind.PAIRS):
+            return TextArea(self._initial, tab_behavior="focus", classes="editor", compact=True)
+        if self.field.kind is Kind.SWITCH:
+            return Checkbox("", self._initial == "yes", classes="editor", compact=True)
+        return Input(self._initial, compact=True, classes="editor", select_on_focus=False)
+
+
+def _with(choices: Choices, text: str) -> Choices:
+    values = [value for _, value in choices]
+    return choices if text in values else [*choices, (text or "(none)", text)]

@@ -1,0 +1,136 @@
+"""A run's progress: bar, step, ETA, loss and rate with their courses."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+from rich.text import Text
+from textual.widget import Widget
+
+from console.text import age, safe
+from jobs.logs.progress import Progress
+from jobs.slurm.records import Job
+from jobs.slurm.times import format_duration
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_COURSE = 24
+_SILENT_AFTER = 60.0
+
+
+class ProgressPanel(Widget):
+    """Two lines about training."""
+
+    DEFAULT_CSS = """
+    ProgressPanel { height: auto; min-height: 2; padding: 0 1; background: $boost; }
+    """
+
+    _progress: Progress | None = None
+    _job: Job | None = None
+    _problem: str = ""
+
+    def show(self, progress: Progress | None, job: Job | None, problem: str = "") -> None:
+        """Draw a run's progress; `problem` is why its log cannot be read."""
+        if (progress, job, problem) != (self._progress, self._job, self._problem):
+            self._progress, self._job, self._problem = progress, job, problem
+            self.refresh(layout=True)
+
+    def render(self) -> Text:
+        """The lines."""
+        return progress_text(self._progress, self._job, self._problem, self.size.width or 78, time.time())
+
+
+def progress_text(progress: Progress | None, job: Job | None, problem: str, width: int, now: float) -> Text:
+    """The panel's text for a width in cells."""
+    if progress is None:
+        return Text(_nothing_yet(job, problem), "dim")
+    lines = [_bar_line(progress, width), _numbers_line(progress)]
+    warning = _warning(progress, job, now)
+    if warning:
+        lines.append(Text(warning, "bold yellow"))
+    return Text("\n").join(lines)
+
+
+def sparkline(values: Sequence[float], width: int = _COURSE) -> str:
+    """The course of the newest values as blocks; each cell is the mean of its share."""
+    finite = [value for value in values if math.isfinite(value)]
+    if len(finite) < 2:
+        return ""
+    cells = min(width, len(finite))
+    means = []
+    for cell in range(cells):
+        share = finite[cell * len(finite) // cells : (cell + 1) * len(finite) // cells]
+        means.append(sum(share) / len(share))
+    low, high = min(means), max(means)
+    scale = (len(_BLOCKS) - 1) / (high - low) if high > low else 0
+    return "".join(_BLOCKS[round((mean - low) * scale)] for mean in means)
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, thousands with a blank; a dash when unknown."""
+    if value is None:
+        return "—"
+    if not math.isfinite(value):
+        return str(value)
+    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _nothing_yet(job: Job | None, problem: str) -> str:
+    if problem:
+        return safe(problem)
+    if job is not None and job.state == "PENDING":
+        return "The job waits; training has not begun."
+    return "No progress lines in the log yet. It is read all the same."
+
+
+def _bar_line(progress: Progress, width: int) -> Text:
+    line = Text()
+    ended = progress.ended
+    word, style = _word(progress)
+    line.append(f"{word} ", style)
+    if progress.fraction is not None:
+        cells = max(10, min(50, width - 52))
+        full = min(cells, int(progress.fraction * cells))
+        line.append("█" * full, "green" if not ended or ended.code == 0 else "red")
+        line.append("░" * (cells - full), "bright_black")
+        line.append(f" {progress.fraction:6.1%}", "bold")
+    if progress.step is not None:
+        line.append(f"  step {progress.step}" + (f"/{progress.total}" if progress.total else ""))
+    if progress.eta_s is not None and not ended:
+        line.append(f"  ETA {format_duration(timedelta(seconds=progress.eta_s))}", "bold cyan")
+    return line
+
+
+def _word(progress: Progress) -> tuple[str, str]:
+    if progress.ended is None:
+        return safe(progress.phase or "training"), "bold"
+    if progress.ended.code == 0:
+        return "✓ finished", "bold green"
+    code = "" if progress.ended.code is None else f" (exit code {progress.ended.code})"
+    return f"✗ {safe(progress.ended.why)}{code}", "bold red"
+
+
+def _numbers_line(progress: Progress) -> Text:
+    line = Text()
+    line.append("loss ", "dim").append(number(progress.loss), "bold")
+    line.append(f" {sparkline(progress.losses)}   ", "magenta")
+    line.append("rate ", "dim").append(number(progress.rate), "bold")
+    line.append(f" {progress.rate_unit or ''} ", "dim").append(sparkline(progress.rates), "cyan")
+    if progress.ranks:
+        line.append(f"   {progress.ranks} ranks", "dim")
+    return line
+
+
+def _warning(progress: Progress, job: Job | None, now: float) -> str:
+    if progress.ended or job is None or not job.running:
+        return ""
+    silent = now - progress.updated_at.timestamp() if progress.updated_at else 0.0
+    if silent > _SILENT_AFTER:
+        return f"Nothing new in the log for {age(silent)}."
+    if progress.eta_s is not None and job.end_time is not None:
+        late = now + progress.eta_s - job.end_time.timestamp()
+        if late > 0:
+            return f"At this rate it ends {age(late)} after its time limit."
+    return ""

@@ -1,0 +1,96 @@
+"""What the wizard offers: everything comes from this cluster as it is at this moment."""
+
+from __future__ import annotations
+
+import os
+
+from console.text import safe
+from console.widgets.form_row import Choices
+from jobs.sandbox.place import VARIABLE
+from jobs.slurm.availability import GpuCount, PartitionGpus, availability
+from jobs.slurm.fit import nodes_fitting
+from jobs.slurm.snapshot import Snapshot
+from jobs.slurm.times import format_duration
+from jobs.spec import JobSpec, default_spec
+
+_FIXED: dict[str, Choices] = {
+    "run.kind": [("the example trainer (gpt-tiny, linear)", "payload"), ("a command of my own", "command")],
+    "runtime.kind": [("a Python environment of the nodes", "none"), ("an Apptainer or Singularity image", "apptainer")],
+    "launch.launcher": [("srun starts every rank", "srun"), ("one torchrun per node", "torchrun")],
+}
+
+
+def choices_for(path: str, snapshot: Snapshot, partition: str) -> Choices | None:
+    """(shown, value) pairs of a field that is a choice, otherwise None."""
+    if path == "resources.partition":
+        return [("the site's default", ""), *[_partition(gpus) for gpus in availability(snapshot).partitions]]
+    if path == "resources.gpu_type":
+        return [("any type", ""), *[_gpu_type(count) for count in _types(snapshot, partition)]]
+    return _FIXED.get(path)
+
+
+def in_sandbox() -> bool:
+    """Whether Slurm's commands speak to our own sandbox, whose GPUs are pretend devices."""
+    directory = os.environ.get(VARIABLE)
+    return bool(directory) and os.environ.get("SLURM_CONF", "").startswith(f"{directory}/")
+
+
+def starting_spec(snapshot: Snapshot) -> JobSpec:
+    """The defaults for this cluster: two nodes of two ranks in a partition that has such GPUs, if there is one."""
+    sandbox = in_sandbox()
+    known = availability(snapshot).partitions
+    by_default_first = sorted(known, key=lambda gpus: not gpus.partition.is_default)
+    chosen = next((gpus for gpus in by_default_first if gpus.gpu_types and gpus.partition.state == "UP"), None)
+    spec = default_spec(sandbox=sandbox, partition=chosen.partition.name if chosen else None)
+    if chosen is None and snapshot.nodes.taken_at is not None:
+        resources = spec.resources.model_copy(update={"gpus_per_node": 0, "ntasks_per_node": 2})
+        spec = spec.model_copy(update={"resources": resources})
+    return spec
+
+
+def fit_sentence(snapshot: Snapshot, spec: JobSpec | None) -> tuple[str, str]:
+    """Whether the shape has room at this moment, in words, with a style. Empty while the form is not valid."""
+    if spec is None:
+        return "", ""
+    need = spec.resources
+    shape = f"{need.nodes} nodes x {need.ranks_per_node} ranks = world size {need.world_size}. "
+    fit = nodes_fitting(
+        snapshot,
+        need.partition,
+        gpus_per_node=need.gpus_per_node,
+        gpu_type=need.gpu_type,
+        cpus_per_node=need.ranks_per_node * need.cpus_per_task,
+    )
+    if fit is None:
+        return shape, ""
+    wanted = f"{need.gpus_per_node} {need.gpu_type or ''} GPUs".replace("  ", " ") if need.gpus_per_node else "the CPUs"
+    limit = fit.partition.max_time
+    if limit is not None and need.duration > limit:
+        longest = format_duration(limit)
+        return f"{shape}Partition {safe(fit.partition.name)} allows {longest} at most: ask for less time.", "bold red"
+    if fit.possible < need.nodes:
+        text = f"Only {fit.possible} nodes of {safe(fit.partition.name)} could ever give {wanted}: it would be refused."
+        return shape + text, "bold red"
+    text = f"{fit.fitting} of {fit.possible} nodes of {safe(fit.partition.name)} have {wanted} free at this moment"
+    if fit.fitting >= need.nodes:
+        return f"{shape}{text}: there is room.", "green"
+    return f"{shape}{text}: it would wait.", "yellow"
+
+
+def _partition(gpus: PartitionGpus) -> tuple[str, str]:
+    name = gpus.partition.name
+    types = ", ".join(f"{count.usable} of {count.total} {safe(count.gpu_type or 'GPUs')}" for count in gpus.gpu_types)
+    shown = f"{safe(name)}{'*' if gpus.partition.is_default else ''}: {types + ' usable' if types else 'no GPUs'}"
+    return shown + ("" if gpus.partition.state == "UP" else f" ({safe(gpus.partition.state)})"), name
+
+
+def _gpu_type(count: GpuCount) -> tuple[str, str]:
+    return f"{safe(count.gpu_type or '')}: {count.usable} of {count.total} usable", count.gpu_type or ""
+
+
+def _types(snapshot: Snapshot, partition: str) -> list[GpuCount]:
+    """The typed GPUs of a partition; of the default one when none is named."""
+    for gpus in availability(snapshot).partitions:
+        if gpus.partition.name == partition or (not partition and gpus.partition.is_default):
+            return [count for count in gpus.gpu_types if count.gpu_type]
+    return []
