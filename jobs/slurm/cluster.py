@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jobs.slurm import commands, parse
-from jobs.slurm.records import Job
+from jobs.slurm.records import Job, Partition
 from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError
 from jobs.slurm.snapshot import EMPTY, Part, Snapshot
 
@@ -27,6 +27,7 @@ class Cluster:
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
         self.snapshot = EMPTY
+        self._config: parse.Record = {}
 
     def refresh(self, *, jobs: bool = True, nodes: bool = True, mine: bool = False) -> Snapshot:
         """Ask for jobs, for nodes with partitions, or both. What fails keeps its last records and gains a problem."""
@@ -37,7 +38,7 @@ class Cluster:
         if nodes:
             fresh_nodes = self._read(old.nodes, commands.show_nodes(), parse.parse_nodes, _NO_NODES)
             fresh_partitions = self._read(
-                old.partitions, commands.show_partitions(), parse.parse_partitions, _NO_PARTITIONS
+                old.partitions, commands.show_partitions(), self._parse_partitions, _NO_PARTITIONS
             )
         self.snapshot = dataclasses.replace(
             self.snapshot, number=old.number + 1, jobs=fresh_jobs, nodes=fresh_nodes, partitions=fresh_partitions
@@ -71,11 +72,11 @@ class Cluster:
         return parse.parse_sacct(answer.text)[0] if answer.returncode == 0 else ()
 
     def _identify(self) -> None:
-        """Learn the cluster's name and release, once."""
+        """Learn the cluster's name, release and defaults, once."""
         if self.snapshot.cluster:
             return
         try:
-            config = parse.parse_config(self.runner.check(commands.show_config()).text)
+            config = self._config = parse.parse_config(self.runner.check(commands.show_config()).text)
         except SlurmError:
             return
         self.snapshot = dataclasses.replace(
@@ -83,6 +84,10 @@ class Cluster:
             cluster=config.get("ClusterName", ""),
             slurm_version=config.get("SLURM_VERSION", ""),
         )
+
+    def _parse_partitions(self, text: str) -> tuple[tuple[Partition, ...], int]:
+        partitions, skipped = parse.parse_partitions(text)
+        return tuple(parse.with_cluster_defaults(partition, self._config) for partition in partitions), skipped
 
     def _read(self, old: Part[T], argv: list[str], parser: Parser[T], none: str = "") -> Part[T]:
         """The next part. `none` is what the command prints when there are no records."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -47,6 +48,19 @@ def parse_nodes(text: str) -> tuple[tuple[Node, ...], int]:
 def parse_partitions(text: str) -> tuple[tuple[Partition, ...], int]:
     """Partitions of `commands.show_partitions`, and how many records could not be read."""
     return _collect(scontrol_records(text, "PartitionName"), _partition)
+
+
+def with_cluster_defaults(partition: Partition, config: Record) -> Partition:
+    """The partition with slurm.conf's default CPUs and memory where it sets none; `show partition` leaves those out."""
+    cluster = _partition({"PartitionName": "", **config})
+    memory = partition if partition.default_mem_per_cpu or partition.default_mem_per_node else cluster
+    return dataclasses.replace(
+        partition,
+        default_mem_per_cpu=memory.default_mem_per_cpu,
+        default_mem_per_node=memory.default_mem_per_node,
+        default_mem_per_gpu=partition.default_mem_per_gpu or cluster.default_mem_per_gpu,
+        default_cpus_per_gpu=partition.default_cpus_per_gpu or cluster.default_cpus_per_gpu,
+    )
 
 
 def parse_config(text: str) -> Record:

@@ -185,6 +185,12 @@ def test_records_that_cannot_be_read_are_counted_aloud(cluster: Cluster, slurm: 
     )
 
 
+def test_partitions_have_the_defaults_of_the_configuration(cluster: Cluster, slurm: FakeSlurm) -> None:
+    slurm.says("scontrol-config", CONFIG + "DefMemPerCPU            = 4000\nJobDefaults             = DefCpuPerGPU=8\n")
+    (part,) = cluster.refresh().partitions.records
+    assert (part.default_mem_per_cpu, part.default_cpus_per_gpu) == (4000, 8)
+
+
 def test_names_of_any_bytes_arrive(cluster: Cluster, slurm: FakeSlurm) -> None:
     name = "a\nb|[red]\x1b[31m\x1fx" + b"\xff".decode("utf-8", "surrogateescape")
     slurm.says("squeue", job_text(Name=name))

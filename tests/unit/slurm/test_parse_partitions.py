@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slurm_text import RELEASES, capture, partition
 
-from jobs.slurm.parse import parse_config, parse_partitions
+from jobs.slurm.parse import parse_config, parse_partitions, with_cluster_defaults
 
 DAY = timedelta(days=1)
 
@@ -48,6 +48,32 @@ def test_of_two_equal_keys_of_the_configuration_the_first_wins() -> None:
 def test_defaults_per_gpu_and_per_cpu_are_read() -> None:
     part = partition(JobDefaults="DefCpuPerGPU=8,DefMemPerGPU=64000", DefMemPerCPU="4000")
     assert (part.default_cpus_per_gpu, part.default_mem_per_gpu, part.default_mem_per_cpu) == (8, 64000, 4000)
+
+
+@pytest.mark.parametrize(
+    ("own", "config", "per_cpu", "per_node", "per_gpu", "cpus"),
+    [
+        ({}, {}, None, None, None, None),
+        ({}, {"DefMemPerCPU": "4000", "JobDefaults": "(null)"}, 4000, None, None, None),
+        ({}, {"DefMemPerNode": "8000"}, None, 8000, None, None),
+        ({"DefMemPerCPU": "100"}, {"DefMemPerCPU": "4000"}, 100, None, None, None),
+        ({"DefMemPerCPU": "100"}, {"DefMemPerNode": "8000"}, 100, None, None, None),
+        ({"DefMemPerNode": "900"}, {"DefMemPerCPU": "4000"}, None, 900, None, None),
+        ({}, {"JobDefaults": "DefCpuPerGPU=8,DefMemPerGPU=64000"}, None, None, 64000, 8),
+        ({"JobDefaults": "DefCpuPerGPU=2"}, {"JobDefaults": "DefCpuPerGPU=8,DefMemPerGPU=64000"}, None, None, 64000, 2),
+    ],
+)
+def test_where_a_partition_sets_no_default_the_clusters_counts(
+    own: dict[str, str],
+    config: dict[str, str],
+    per_cpu: int | None,
+    per_node: int | None,
+    per_gpu: int | None,
+    cpus: int | None,
+) -> None:
+    found = with_cluster_defaults(partition(**own), config)
+    assert (found.default_mem_per_cpu, found.default_mem_per_node) == (per_cpu, per_node)
+    assert (found.default_mem_per_gpu, found.default_cpus_per_gpu) == (per_gpu, cpus)
 
 
 def test_a_default_per_node_is_read() -> None:
