@@ -10,6 +10,7 @@ from jobs.logs.lines import Row, fold, line_start, make_row, row_at
 from jobs.logs.opening import open_log, problem_of
 
 MAX_ROWS = 20_000
+_LINES_AT_ONCE = MAX_ROWS // 4  # so that what is looked at stays when more is read
 _STEPS_BACK = 16  # chunks read at once to fill a screen when most lines fold away
 
 
@@ -102,9 +103,7 @@ class LogWindow:
         new = len(rows) - len(self._rows)
         self._rows = rows
         if len(rows) > MAX_ROWS:
-            self._line_start = rows[MAX_ROWS].offset
-            self._partial = b""
-            self.tail.seek(self._line_start)
+            self._read_again_from(rows[MAX_ROWS].offset)
             del rows[MAX_ROWS:]
         return new
 
@@ -131,6 +130,12 @@ class LogWindow:
         self._rows = []
         self._partial = b""
 
+    def _read_again_from(self, offset: int) -> None:
+        """Rows from the line at `offset` on are not kept: they are read again when they are wanted."""
+        self._line_start = offset
+        self._partial = b""
+        self.tail.seek(offset)
+
     def _append(self, rows: list[Row], row: Row) -> None:
         if self.folded:
             fold(rows, row)
@@ -138,8 +143,12 @@ class LogWindow:
             rows.append(row)
 
     def _add(self, data: bytes, base: int) -> None:
-        at = 0
+        at = lines = 0
         while (end := data.find(b"\n", at)) >= 0:
+            if lines == _LINES_AT_ONCE:
+                self._read_again_from(self._line_start)
+                return
+            lines += 1
             self._append(self._rows, make_row(self._line_start, self._partial + data[at:end]))
             self._partial = b""
             at = end + 1
@@ -156,11 +165,12 @@ class LogWindow:
             if not at:
                 end, self.start = self.start, line_start(handle, base)
                 return [row_at(handle, self.start, end - 1)]
-        self.start = base + at
+        lines = data[at:].removesuffix(b"\n").split(b"\n")[-_LINES_AT_ONCE:]
+        offset = self.start = self.start - sum(len(raw) + 1 for raw in lines)
         rows: list[Row] = []
-        for raw in data[at:].removesuffix(b"\n").split(b"\n"):
-            self._append(rows, make_row(base + at, raw))
-            at += len(raw) + 1
+        for raw in lines:
+            self._append(rows, make_row(offset, raw))
+            offset += len(raw) + 1
         return rows
 
 

@@ -38,7 +38,7 @@ def test_a_big_log_opens_at_its_end_after_one_chunk(log: Path) -> None:
     window.open_end(100)
     assert texts(window)[-1] == "line 0099999 of the log"
     assert window.at_end
-    assert len(window.rows()) == (CHUNK - 1) // 24
+    assert len(window.rows()) == CHUNK // 24
     assert window.start == (100_000 - len(window.rows())) * 24
 
 
@@ -171,6 +171,21 @@ def test_a_line_of_ten_megabytes_is_one_short_row(tmp_path: Path) -> None:
     assert len(texts(window)[1]) <= LINE_BYTES + 1
     window.open_at(5_000_000, 10)
     assert [text[:6] for text in texts(window)] == ["before", "hxxxxx", "after"]
+
+
+def test_the_place_asked_for_is_kept_among_the_shortest_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.out"
+    path.write_bytes(b"\n" * 500_000 + b"here\n" + b"\n" * 500_000)
+    window = LogWindow(path)
+    window.open_at(500_000, 100)
+    rows = window.rows()
+    assert rows[row_of(rows, 500_000)].text == "here"
+    assert len(rows) <= MAX_ROWS + 1
+    while window.start > 400_000:
+        window.back()
+    while not window.at_end:
+        window.forward()
+    assert window.rows()[-1].offset == 1_000_004
 
 
 def test_an_empty_log_has_no_rows(tmp_path: Path) -> None:
