@@ -70,8 +70,8 @@ def parse_verdict(stderr: str) -> Verdict:
 def refusal(answer: Answer) -> SlurmError:
     """SubmitRefused with all lines kept, or SlurmError when the controller could not be asked."""
     lines = tuple(_lines(answer.error_text))
-    telling = [line for line in lines if "error:" in line or "failure:" in line or "fatal:" in line] or list(lines)
-    reason = _PREFIX.sub("", telling[-1]) if telling else f"sbatch ended with code {answer.returncode} and said nothing"
+    telling = [line for line in lines if "error:" in line or "failure:" in line or "fatal:" in line][-1:] or lines[:1]
+    reason = _PREFIX.sub("", telling[0]) if telling else f"sbatch ended with code {answer.returncode} and said nothing"
     if any(text in line for line in lines for text in _UNREACHABLE):
         return SlurmError(f"Slurm could not be asked: {reason.rstrip('.')}.")
     return SubmitRefused(reason, lines)

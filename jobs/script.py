@@ -93,6 +93,10 @@ def _check_folder(job_dir: Path) -> None:
 
 
 def _check_output(output: str, slurm_version: tuple[int, int] | None) -> None:
-    folder = output.rpartition("/")[0]
-    if "%" in folder.replace("%%", "") and (slurm_version or (0, 0)) < _MAKES_LOG_FOLDERS:
-        raise SpecError(f"output {output} needs a folder named by the job, which Slurm makes since 23.02.")
+    if log_folder_has_job_id(output) and (slurm_version or (0, 0)) < _MAKES_LOG_FOLDERS:
+        raise SpecError(f"output {output} needs a folder named by the job id, which Slurm makes since 23.02.")
+
+
+def log_folder_has_job_id(output: str) -> bool:
+    """Whether the log's folder is known only when the job has its id, so that nobody can make it beforehand."""
+    return "%j" in output.rpartition("/")[0].replace("%%", "")

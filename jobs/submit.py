@@ -15,7 +15,7 @@ from pathlib import Path
 from jobs.history import Entry, default_root, record
 from jobs.logs.paths import JobFacts, expand
 from jobs.sbatch import SBATCH_TIMEOUT, Verdict, parse_job_id, parse_verdict, refusal
-from jobs.script import render
+from jobs.script import log_folder_has_job_id, render
 from jobs.slurm.run import Runner
 from jobs.spec import JobSpec, SpecError, dumps
 
@@ -88,7 +88,7 @@ def prepare(
             shutil.copytree(
                 payload, folder / "payload", ignore=shutil.ignore_patterns("__pycache__", "*.pyc", "ruff.toml")
             )
-        _make_log_folder(folder / spec.output)
+        _make_log_folder(Submission(folder, spec))
     except OSError as error:
         raise SpecError(f"The job's folder {folder} could not be made: {error.strerror or error}.") from None
     return Submission(folder, spec)
@@ -147,7 +147,7 @@ def _payload_folder() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-def _make_log_folder(log: Path) -> None:
-    """Slurm before 23.02 fails a job whose log folder is missing. A folder named after the job is left to Slurm."""
-    if "%" not in str(log.parent):
-        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+def _make_log_folder(submission: Submission) -> None:
+    """Slurm before 23.02 fails a job whose log folder is missing."""
+    if not log_folder_has_job_id(submission.spec.output):
+        log_path(submission, 0).parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -20,7 +20,8 @@ def checks(spec: JobSpec, job_dir: Path) -> list[str]:  # noqa: ARG001
         "container=$(command -v apptainer || command -v singularity) ||",
         "    stop 'neither apptainer nor singularity was found: does it need a module load?'",
         f"[[ -r {image} ]] || stop {quote(f'the image {spec.runtime.image} cannot be read.')}",
-        "export PYTHONNOUSERSITE=1  # ~/.local of the host would hide the image's own packages",
+        "# ~/.local of the host would hide the image's own packages.",
+        "export PYTHONNOUSERSITE=1",
     ]
 
 

@@ -129,7 +129,7 @@ def test_the_image_gets_gpus_when_the_job_uses_them(gpus: int, args: list[str], 
         ("/50%", {}, "The job's folder '/50%' cannot be used: it has a %, a backslash or a control character."),
         ("/a\nb", {}, "The job's folder '/a\\nb' cannot be used: it has a %, a backslash or a control character."),
         ("/a:b", {"runtime": APPTAINER}, "/a:b cannot be bound into an image: its name has a comma, colon or quote."),
-        ("/a", {"output": "%j/log"}, "output %j/log needs a folder named by the job, which Slurm makes since 23.02."),
+        ("/a", {"output": "%j/o"}, "output %j/o needs a folder named by the job id, which Slurm makes since 23.02."),
     ],
 )  # fmt: skip
 def test_what_cannot_run_is_refused_with_a_sentence(folder: str, changes: dict[str, Any], text: str) -> None:
