@@ -185,6 +185,10 @@ class SlurmConsole(App[None]):
             self.notify(f"There is no command {word!r}. Try: overview, queue, nodes, job ID, new, log, help, quit.",
                         severity="warning", markup=False)  # fmt: skip
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the wizard, its own key is not offered."""
+        return not (action == "mode" and parameters == ("new",) and isinstance(self.screen, WizardScreen))
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the palette (ctrl+p) offers."""
         for mode, title in (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.cells import cell_len
 from rich.text import Text
 
-from console.text import fit, safe
+from console.text import fit, plural, safe
 from jobs.slurm.availability import GpuCount
 
 PARTS = (
-    ("allocated", "█", "blue"),
-    ("usable", "░", "green"),
+    ("usable", "█", "green"),
+    ("allocated", "░", "blue"),
     ("stranded", "▒", "yellow"),
     ("unavailable", "╳", "red"),
 )
@@ -21,8 +21,8 @@ def bar_lines(counts: tuple[GpuCount, ...], width: int) -> list[Text]:
     """The bars for a given width, then a legend."""
     names = [safe(count.gpu_type or "gpu") for count in counts]
     name_width = min(24, max(map(cell_len, names)))
-    numbers = [f"{count.usable:>4} usable of {count.total:<4}" for count in counts]
-    bar_width = max(8, min(64, width - name_width - len(numbers[0]) - 3))
+    numbers = [_numbers(count, width) for count in counts]
+    bar_width = max(8, min(64, width - name_width - max(map(len, numbers)) - 3))
     longest = max(count.total for count in counts)
     lines = []
     for name, number, count in zip(names, numbers, counts, strict=True):
@@ -35,9 +35,15 @@ def bar_lines(counts: tuple[GpuCount, ...], width: int) -> list[Text]:
     return lines
 
 
+def _numbers(count: GpuCount, width: int) -> str:
+    """`12 usable of 16`, and where there is room how many nodes are wholly free, which is what DDP jobs look for."""
+    text = f"{count.usable:>4} usable of {count.total:<4}"
+    return text + f" {plural(count.whole_nodes, 'whole node'):<14}" if width >= 100 else text
+
+
 def count_parts(count: GpuCount) -> tuple[int, int, int, int]:
-    """Allocated, usable, stranded, unavailable; their sum is the total."""
-    return count.allocated, count.usable, sum(count.stranded.values()), sum(count.unavailable.values())
+    """Usable, allocated, stranded, unavailable, as in PARTS; their sum is the total."""
+    return count.usable, count.allocated, sum(count.stranded.values()), sum(count.unavailable.values())
 
 
 def _bar(count: GpuCount, width: int) -> Text:

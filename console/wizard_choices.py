@@ -14,6 +14,7 @@ from jobs.slurm.times import format_duration
 from jobs.spec import JobSpec, default_spec
 
 _FIXED: dict[str, Choices] = {
+    "requeue": [("no", ""), ("yes", "yes")],
     "run.kind": [("the example trainer (gpt-tiny, linear)", "payload"), ("a command of my own", "command")],
     "runtime.kind": [("a Python environment of the nodes", "none"), ("an Apptainer or Singularity image", "apptainer")],
     "launch.launcher": [("srun starts every rank", "srun"), ("one torchrun per node", "torchrun")],

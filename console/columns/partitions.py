@@ -86,7 +86,7 @@ def _limit(row: PartitionRow) -> Cell:
 PARTITION_COLUMNS: tuple[Column[PartitionRow], ...] = (
     Column("PARTITION", _name, lambda r: r.partition.name, max_width=20, rank=9),
     Column("STATE", _state, lambda r: r.partition.state, max_width=8, rank=8),
-    Column("GPUS USABLE", _gpus, lambda r: sum(c.usable for c in r.gpu_types), max_width=40, rank=9, grow=True),
+    Column("GPUS USABLE", _gpus, lambda r: sum(c.usable for c in r.gpu_types), max_width=44, rank=9),
     Column("IDLE NODES", _nodes, lambda r: r.idle_nodes, max_width=11, right=True, rank=6),
     Column("JOBS", _jobs, lambda r: r.pending, max_width=18, right=True, rank=5),
     Column("TIME LIMIT", _limit, lambda r: r.partition.max_time, max_width=12, right=True, rank=7),

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from console.columns.jobs import JOB_COLUMNS
 from console.columns.partitions import PARTITION_COLUMNS, PartitionRow, partition_rows
 from console.screens.base import ModeScreen
 from console.text import plural
@@ -16,7 +17,11 @@ from console.widgets.gpu_bar import GpuBars
 from console.widgets.node_map import NodeMap
 from console.widgets.row_table import RowTable
 from jobs.slurm.availability import availability
+from jobs.slurm.records import Job
 from jobs.slurm.snapshot import Snapshot
+
+_MY_JOBS_SHOWN = 8
+_ROOM_FOR_MY_JOBS = 30
 
 
 class OverviewScreen(ModeScreen):
@@ -28,12 +33,13 @@ class OverviewScreen(ModeScreen):
         """Bars, my jobs in a line, partitions, map."""
         yield Static("GPUs", classes="heading")
         yield GpuBars()
-        yield Static(id="mine")
         yield Static("Partitions", classes="heading")
         yield RowTable[PartitionRow](
             PARTITION_COLUMNS, lambda row: row.partition.name, empty="No partitions yet.", id="partitions"
         )
-        yield Static("Nodes: one cell per GPU", classes="heading map-heading")
+        yield Static(id="mine", classes="heading")
+        yield RowTable[Job](JOB_COLUMNS, lambda job: job.job_id, id="my-jobs")
+        yield Static("Nodes: one cell per GPU", classes="heading")
         with VerticalScroll(id="map", can_focus=False):
             yield NodeMap()
 
@@ -45,24 +51,35 @@ class OverviewScreen(ModeScreen):
         rows = partition_rows(snapshot)
         table.set_rows(rows)
         table.styles.max_height = len(rows) + 1
-        self.query_one("#mine", Static).update(self._mine(snapshot))
+        self._show_mine(snapshot)
         self.query_one(NodeMap).show(snapshot)
 
     def on_row_table_chosen(self, event: RowTable.Chosen) -> None:
-        """Enter on a partition shows its queue."""
-        self.console_app.open_queue(f"{event.key}")
+        """Enter on a partition shows its queue, on a job the job."""
+        if event.table.id == "my-jobs":
+            self.console_app.open_job(event.key)
+        else:
+            self.console_app.open_queue(event.key)
 
-    def _mine(self, snapshot: Snapshot) -> Text:
-        if snapshot.jobs.taken_at is None:
-            return Text("")
+    def _show_mine(self, snapshot: Snapshot) -> None:
         mine = [job for job in snapshot.jobs.records if job.user == self.console_app.user]
-        running = [job for job in mine if job.running]
-        pending = [job for job in mine if job.state == "PENDING"]
-        line = Text("Your jobs  ", "bold")
-        if not mine:
-            return line.append("none in the queue. Press n to build one.", "")
-        gpus = sum(job.gpus or 0 for job in running)
-        line.append(f"{len(running)} running", "green" if running else "")
-        line.append(f" on {plural(gpus, 'GPU')}, ")
-        line.append(f"{len(pending)} pending", "yellow" if pending else "")
-        return line
+        mine.sort(key=lambda job: not job.running)
+        table: RowTable[Job] = self.query_one("#my-jobs", RowTable)
+        table.display = bool(mine) and self.size.height >= _ROOM_FOR_MY_JOBS
+        table.styles.max_height = min(len(mine), _MY_JOBS_SHOWN) + 1
+        table.set_rows(mine)
+        known = snapshot.jobs.taken_at is not None
+        self.query_one("#mine", Static).update(_summary(mine) if known else "")
+
+
+def _summary(mine: list[Job]) -> Text:
+    running = [job for job in mine if job.running]
+    pending = [job for job in mine if job.state == "PENDING"]
+    line = Text("Your jobs  ")
+    if not mine:
+        return line.append("none in the queue. Press n to build one.", "not bold")
+    gpus = sum(job.gpus or 0 for job in running)
+    line.append(f"{len(running)} running", "green" if running else "")
+    line.append(f" on {plural(gpus, 'GPU')}, ")
+    line.append(f"{len(pending)} pending", "yellow" if pending else "")
+    return line

@@ -48,6 +48,8 @@ class WizardScreen(ModeScreen):
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "step(-1)", "Back"),
+        Binding("down", "app.focus_next", "Next field", show=False),
+        Binding("up", "app.focus_previous", "Previous field", show=False),
         Binding("ctrl+n", "step(1)", "Next step"),
         Binding("e", "edit", "Edit script"),
         Binding("t", "test_only", "Ask Slurm (--test-only)"),
@@ -234,14 +236,13 @@ class WizardScreen(ModeScreen):
         self._step_silently(step)
         if STEPS[self.step] == "Review":
             self._show_review()
-            self.query_one("#next", Button).focus()
         else:
             for row in self._rows():
                 choices = self._choices(row)
                 if choices is not None:
                     row.set_choices(choices, self.values[row.field.path])
-            self._focus_first()
         self._collect()
+        self._focus_first()
         self._save()
 
     def _step_silently(self, step: int) -> None:
@@ -262,11 +263,12 @@ class WizardScreen(ModeScreen):
         return [row for row in self.query(FormRow) if row.field.step == STEPS[self.step]]
 
     def _focus_first(self) -> None:
-        wrong = [row for row in self._rows() if row.field.path in self._wrong]
-        for row in wrong or self._rows():
-            if not row.has_class("hidden"):
+        """The first wrong field; when all is well the button, so that Enter goes on."""
+        for row in self._rows():
+            if row.field.path in self._wrong:
                 row.query_one(".editor").focus()
                 return
+        self.query_one("#next", Button).focus()
 
     def _stopped_by_problem(self) -> bool:
         """Whether a field up to this step is wrong; the first such field gets the focus."""
@@ -288,7 +290,9 @@ class WizardScreen(ModeScreen):
             text = Text(f"{row.field.label} {wrong}. " if wrong else "", "bold red")
             text.append(row.field.help, "dim")
         elif self.step == len(STEPS) - 1:
-            text = Text("Enter submits. e edits the script, t asks Slurm when it would start, Esc goes back.", "dim")
+            text = Text("Enter submits, e edits, t asks Slurm when it would start, Esc goes back.", "dim")
+        else:
+            text = Text("Enter goes on with what stands here. Tab or the arrow keys lead to the fields.", "dim")
         self.query_one("#field-help", Static).update(text)
 
     def _show_note(self) -> None:
@@ -308,11 +312,10 @@ class WizardScreen(ModeScreen):
             self._say(str(error), "bold red")
             return
         script = self._edited or self._script
-        syntax = Syntax(safe_lines(script), "bash", theme="ansi_dark", word_wrap=True, background_color="default")
-        self.query_one("#script", Static).update(syntax)
+        self.query_one("#script", Static).update(_coloured(safe_lines(script)))
         spec = self._spec.resources
-        shape = f"{spec.nodes} nodes x {spec.ranks_per_node} ranks = world size {spec.world_size}, "
-        self._say(shape + ("your edited script" if self._edited else f"folder {self._folder}"))
+        shape = f"{spec.nodes} nodes x {spec.ranks_per_node} ranks = world size {spec.world_size}"
+        self._say(shape + (". This is your edited script; u takes the edit back." if self._edited else ""))
         self.refresh_bindings()
 
     def _say(self, text: str, style: str = "") -> None:
@@ -360,6 +363,14 @@ class WizardScreen(ModeScreen):
         except (SlurmError, SpecError) as error:
             answer = Answered(refusal=str(error))
         self.post_message(answer)
+
+
+def _coloured(script: str) -> Text:
+    """The script with bash colours, and #SBATCH lines set off from mere comments."""
+    text: Text = Syntax("", "bash", theme="ansi_dark").highlight(script)
+    text.highlight_regex(r"(?m)^#SBATCH.*", "bold cyan")
+    text.no_wrap = True
+    return text
 
 
 def _read_draft() -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Checkbox, Input, Label, Select, Static, TextArea
+from textual.widgets import Input, Label, Select, Static, TextArea
 
 from console.spec_form import Field, Kind
 
@@ -26,7 +26,6 @@ class FormRow(Horizontal):
     FormRow:focus-within > Label { color: $text-accent; text-style: bold; }
     FormRow Input, FormRow Select { width: 1fr; max-width: 66; height: 1; }
     FormRow TextArea { width: 1fr; max-width: 66; height: 3; border: none; padding: 0; background: $boost; }
-    FormRow Checkbox { border: none; padding: 0; background: transparent; height: 1; }
     FormRow > .wrong { width: 2; color: $text-error; text-style: bold; }
     FormRow.hidden { display: none; }
     """
@@ -54,8 +53,6 @@ class FormRow(Horizontal):
             return str(widget.value) if widget.value is not Select.NULL else ""
         if isinstance(widget, TextArea):
             return widget.text
-        if isinstance(widget, Checkbox):
-            return "yes" if widget.value else ""
         assert isinstance(widget, Input)
         return widget.value
 
@@ -66,8 +63,6 @@ class FormRow(Horizontal):
             self.set_choices(self._choices, text)
         elif isinstance(widget, TextArea):
             widget.text = text
-        elif isinstance(widget, Checkbox):
-            widget.value = text == "yes"
         elif isinstance(widget, Input):
             widget.value = text
 
@@ -79,6 +74,7 @@ class FormRow(Horizontal):
         with self.prevent(Select.Changed):
             widget.set_options(_with(choices, text))
             widget.value = text
+            widget.mutate_reactive(Select.value)  # type: ignore[misc]
 
     def show_wrong(self, wrong: bool) -> None:
         """Mark the field or clear the mark."""
@@ -99,23 +95,16 @@ class FormRow(Horizontal):
         event.stop()
         self.post_message(self.Edited())
 
-    def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
-        """Tell the wizard."""
-        event.stop()
-        self.post_message(self.Edited())
-
     @property
     def _widget(self) -> Widget:
         return self.query_one(".editor")
 
     def _make(self) -> Widget:
-        if self.field.kind is Kind.CHOICE:
+        if self.field.kind in (Kind.CHOICE, Kind.SWITCH):
             options: Any = _with(self._choices, self._initial)
             return Select(options, value=self._initial, allow_blank=False, compact=True, classes="editor")
         if self.field.kind in (Kind.LINES, Kind.PAIRS):
             return TextArea(self._initial, tab_behavior="focus", classes="editor", compact=True)
-        if self.field.kind is Kind.SWITCH:
-            return Checkbox("", self._initial == "yes", classes="editor", compact=True)
         return Input(self._initial, compact=True, classes="editor", select_on_focus=False)
 
 

@@ -43,8 +43,13 @@ def draw_row(row: Row, needle: str, found: bool, styles: LineStyles) -> Strip:
         spans += [(*match.span(), mark) for match in re.finditer(re.escape(needle), text, flags)]
     segments = _segments(text, spans, styles.base)
     if row.count > 1:
-        segments.append(Segment(f"  (+{row.count - 1} folded, z shows all)", styles.base + styles.folded))
+        segments.insert(0, Segment(folded_note(row), styles.base + styles.folded))
     return Strip(segments, sum(cell_len(segment.text) for segment in segments))
+
+
+def folded_note(row: Row) -> str:
+    """How many records lie under this one, and the key that shows them; in front, where a narrow screen shows it."""
+    return f"(+{row.count - 1}, z) " if row.count > 1 else ""
 
 
 def _segments(text: str, spans: list[tuple[int, int, Style]], base: Style) -> list[Segment]:

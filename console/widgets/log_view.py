@@ -19,7 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from console.text import safe
-from console.widgets.log_line import LineStyles, draw_row
+from console.widgets.log_line import LineStyles, draw_row, folded_note
 from jobs.logs.follow import Change
 from jobs.logs.lines import Row
 from jobs.logs.opening import LogMissing, LogProblem
@@ -100,6 +100,7 @@ class LogView(ScrollView, can_focus=True):
         self._opened = False
         self._rows: list[Row] = []
         self._message = ""
+        self._noted = ""
         self._needle = ""
         self._found: int | None = None
         self._searches = 0
@@ -214,6 +215,7 @@ class LogView(ScrollView, can_focus=True):
 
     def _reset(self, message: str) -> None:
         self._message = message
+        self._noted = ""
         self._opened = False
         self._rows = []
         self._found = None
@@ -223,7 +225,12 @@ class LogView(ScrollView, can_focus=True):
         self.refresh()
 
     def _poll(self) -> None:
-        if self._window is None or self._lock.locked() or self.screen not in self.app.screen_stack:
+        if (
+            self._window is None
+            or not self.is_attached
+            or self._lock.locked()
+            or self.screen not in self.app.screen_stack
+        ):
             return
         following, opened, wanted, size = self.following, self._opened, self._wanted, self._window.size
 
@@ -267,14 +274,20 @@ class LogView(ScrollView, can_focus=True):
             try:
                 rows = await asyncio.to_thread(work)
             except LogProblem as problem:
-                if window is self._window and not self._opened:
+                if window is self._window:
                     self._explain(window.path, problem)
                 return
             if rows is not None and window is self._window:
                 self._take(rows, go_to)
 
     def _explain(self, path: Path, problem: LogProblem) -> None:
+        """In place of a log that never opened; of one that is shown, a note, once."""
         message = str(problem)
+        if self._opened:
+            if message != self._noted:
+                self._noted = message
+                self.post_message(self.Noticed(message))
+            return
         if isinstance(problem, LogMissing):
             message = f"The log is not there yet: {safe(str(path))}. It appears when the job starts."
         if message != self._message:
@@ -371,21 +384,22 @@ class LogView(ScrollView, can_focus=True):
         self._ask(move, go_to=offset)
 
     def _line_styles(self) -> LineStyles:
-        names = ("progress", "bar", "folded", "match", "found")
-        parts = [self.get_component_rich_style(f"log-view--{name}", partial=True) for name in names]
-        return LineStyles(self.rich_style, *parts)
+        style = self.get_component_rich_style
+        # Marks are laid over other styles; the muted colours are only known against the background.
+        match, found = style("log-view--match", partial=True), style("log-view--found", partial=True)
+        progress, bar, folded = (style(f"log-view--{name}") for name in ("progress", "bar", "folded"))
+        return LineStyles(self.rich_style, progress, bar, folded, match, found)
 
     def _message_line(self, y: int, width: int) -> Strip:
         lines = textwrap.wrap(self._message, max(1, width - 4))
         index = y - max(0, (self.size.height - len(lines)) // 2)
         if not 0 <= index < len(lines):
             return Strip.blank(width, self.rich_style)
-        style = self.rich_style + self.get_component_rich_style("log-view--message", partial=True)
+        style = self.rich_style + self.get_component_rich_style("log-view--message")
         text = " " * max(0, (width - cell_len(lines[index])) // 2) + lines[index]
         return Strip([Segment(text, style)]).adjust_cell_length(width, style)
 
 
 def _width(row: Row) -> int:
-    """Cells of a row, with room for the note on what is folded."""
-    cells = len(row.text) if row.text.isascii() else cell_len(row.text)
-    return cells + (0 if row.count == 1 else 32)
+    """Cells of a row with its note on what is folded."""
+    return len(folded_note(row)) + (len(row.text) if row.text.isascii() else cell_len(row.text))

@@ -6,13 +6,12 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.widget import Widget
 
-from console.bars import PARTS
+from console.bars import PARTS, count_parts
 from console.text import fit, safe
 from jobs.slurm.availability import count_gpus, unavailable_cause
 from jobs.slurm.records import Node, Partition
 from jobs.slurm.snapshot import Snapshot
 
-_GLYPHS = {what: (glyph, colour) for what, glyph, colour in PARTS}
 _CELLS_SHOWN = 16
 
 
@@ -54,13 +53,7 @@ def _entry(node: Node, gates: list[Partition]) -> Text:
     entry = Text(safe(node.name), "dim" if unavailable_cause(node, gates) else "")
     entry.append(" ")
     for count in count_gpus([node], gates):
-        parts = zip(
-            ("allocated", "usable", "stranded", "unavailable"),
-            (count.allocated, count.usable, sum(count.stranded.values()), sum(count.unavailable.values())),
-            strict=True,
-        )
-        for what, number in parts:
-            glyph, colour = _GLYPHS[what]
+        for number, (_, glyph, colour) in zip(count_parts(count), PARTS, strict=True):
             entry.append(glyph * min(number, _CELLS_SHOWN), colour)
             if number > _CELLS_SHOWN:
                 entry.append(f"×{number}", colour)

@@ -248,7 +248,7 @@ class RowTable(ScrollView, Generic[R], can_focus=True):
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
-        self._layout = layout(self.columns, self._rows, width) if width else []
+        self._layout = layout(self.columns, self._rows, width - 2) if width > 2 else []
         self.virtual_size = Size(width, len(self._rows) + 1)
 
     def _sorted(self, records: list[R]) -> list[R]:
@@ -262,7 +262,7 @@ class RowTable(ScrollView, Generic[R], can_focus=True):
         return tuple(column.cell(row) for column, _ in self._layout)
 
     def _sort_by_header(self, x: int) -> None:
-        left = 0
+        left = 1
         for column, width in self._layout:
             if left <= x < left + width:
                 self.sort_by(column, descending=self.sort_column is column and not self.sort_descending)
@@ -270,7 +270,7 @@ class RowTable(ScrollView, Generic[R], can_focus=True):
 
     def _header(self, width: int) -> Strip:
         style = self.get_component_rich_style("row-table--header")
-        segments = []
+        segments = [Segment(" ", style)]
         for column, column_width in self._layout:
             arrow = ("▼" if self.sort_descending else "▲") if column is self.sort_column else ""
             segments.append(Segment(fit(column.title + arrow, column_width, right=column.right) + " ", style))
@@ -283,7 +283,7 @@ class RowTable(ScrollView, Generic[R], can_focus=True):
         return Strip([Segment(fit(f"  {self.empty}", width), style)]).adjust_cell_length(width, style)
 
     def _line(self, cells: tuple[Cell, ...], width: int, base: Style) -> Strip:
-        segments = []
+        segments = [Segment(" ", base)]
         for (text, style), (column, column_width) in zip(cells, self._layout, strict=True):
             cell_style = base + Style.parse(style) if style else base
             segments.append(Segment(fit(text, column_width, right=column.right), cell_style))
