@@ -25,10 +25,11 @@ _WARNINGS = 20
 
 @dataclass(frozen=True)
 class Ended:
-    """The run's own last word: why, and its exit code (None if it named none)."""
+    """The run's own last word: why, its exit code (None if it named none), and a sentence for people."""
 
     why: str
     code: int | None
+    text: str | None = None
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class ProgressReader:
             warning = f"rank {record.rank}: {record.text('text') or 'a warning without text'}"
             self.progress = replace(self.progress, warnings=(*self.progress.warnings, warning)[-_WARNINGS:])
         elif record.kind == "end":
-            ended = Ended(record.text("why") or "ended", _int(record.number("code")))
+            ended = Ended(record.text("why") or "ended", _int(record.number("code")), record.text("text"))
             self.progress = replace(self.progress, ended=ended, eta_s=None)
 
     def _step_record(self, record: Record, step: int) -> None:

@@ -65,7 +65,10 @@ class LogWindow:
     def open_at(self, offset: int, wanted: int) -> None:
         """Move to the line that `offset` lies in, with rows around it."""
         with open_log(self.path) as log:
-            self._open(line_start(log.fileno(), offset))
+            try:
+                self._open(line_start(log.fileno(), offset))
+            except OSError as error:
+                raise problem_of(error, self.path) from None
         while self.forward() and len(self._rows) < wanted:
             pass
         if self.start:

@@ -60,6 +60,8 @@ def test_the_fraction_is_steps_done_of_all() -> None:
 def test_a_run_that_ended_early_is_not_complete() -> None:
     progress = feed(step(40, 100), sc1("end", 41, why="stopped", code=0, step=40))
     assert progress.ended == Ended("stopped", 0)
+    fault = sc1("end", 0, why="fault", code=3, text="rank%20is%20not%20set")
+    assert feed(fault).ended == Ended("fault", 3, "rank is not set")
     assert progress.fraction == 0.4
     assert progress.eta_s is None
 
