@@ -2,6 +2,7 @@
 
 import glob
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,8 @@ __all__ = ["JobFacts", "LogMissing", "LogPaths", "LogProblem", "expand", "facts_
 
 _NO_TASK = "4294967294"  # NO_VAL, which Slurm prints for "not an array task"
 _MAX_WIDTH = 10
-_PATTERN = re.compile(r"%(%|\d*[AaJjbNnrstux])")
+_PATTERN = re.compile(r"%(%|\d*[AaJjbNnrstux]|\d+)")
+_UNCERTAIN = "Nbr"  # %N is the host's own name, which may not be the node's; %b needs release 24.11, %r 25.11
 _NUMERIC = "AaJjbnrt"
 _UNSET = frozenset({"", "(null)", "(none)", "N/A", "Unknown"})
 
@@ -52,12 +54,7 @@ def facts_of(job: Job) -> JobFacts:
 
 def expand(pattern: str, facts: JobFacts) -> Path:
     """The file that the batch step opens for `pattern`. What cannot be known (`%N` of a pending job) stays as it is."""
-    if "\\" in pattern:
-        # A backslash anywhere switches expansion off; a doubled one is one backslash (slurmstepd).
-        name = re.sub(r"\\(\\?)", r"\1", pattern)
-    else:
-        name = _PATTERN.sub(lambda match: _value(match, facts), pattern)
-    return Path(facts.work_dir) / name
+    return _expand(pattern, _values(facts), facts.work_dir)
 
 
 def resolve(stdout_raw: str | None, stderr_raw: str | None, facts: JobFacts) -> LogPaths:
@@ -68,17 +65,28 @@ def resolve(stdout_raw: str | None, stderr_raw: str | None, facts: JobFacts) -> 
     return LogPaths(stdout, stderr)
 
 
+def _expand(pattern: str, values: Mapping[str, str | None], work_dir: str) -> Path:
+    if "\\" in pattern:
+        # A backslash anywhere switches expansion off; a doubled one is one backslash (slurmstepd).
+        name = re.sub(r"\\(\\?)", r"\1", pattern)
+    else:
+        name = _PATTERN.sub(lambda match: _value(match, values), pattern)
+    return Path(work_dir) / name
+
+
 def _given(raw: str | None) -> str:
     text = raw or ""
     return "" if text.strip() in _UNSET else text
 
 
-def _value(match: re.Match[str], facts: JobFacts) -> str:
+def _value(match: re.Match[str], values: Mapping[str, str | None]) -> str:
     code = match[1]
     if code == "%":
         return "%"
-    letter, width = code[-1], min(int(code[:-1] or 0), _MAX_WIDTH)
-    value = _values(facts)[letter]
+    if code.isdecimal():
+        return code[-1]  # a width for an unknown letter: slurmstepd keeps its last digit
+    letter, width = code[-1], min(int(code[:-1][:9] or 0), _MAX_WIDTH)
+    value = values[letter]
     if value is None:
         return match[0]
     return value.zfill(width) if letter in _NUMERIC else value
@@ -124,7 +132,8 @@ def _resolve_one(given: str, facts: JobFacts, *, defaults: bool = True) -> Path 
     for path in candidates:
         if _exists(path):
             return path
-    return _only_match(expanded, facts) or expanded
+    known = {**_values(facts), **dict.fromkeys(_UNCERTAIN)}
+    return _only_match(_expand(pattern, known, facts.work_dir), facts) or expanded
 
 
 def _only_match(path: Path, facts: JobFacts) -> Path | None:

@@ -33,6 +33,7 @@ TEMPLATE = replace(TASK, job_id="1234", array_task_id="3-20")
         ("100%%j", JOB, "/work/dir/100%j"),
         ("%%%j", JOB, "/work/dir/%1234"),
         ("%q-%j", JOB, "/work/dir/%q-1234"),
+        ("%15q", JOB, "/work/dir/5q"),  # so 22.05.8
         ("a\\%j.out", JOB, "/work/dir/a%j.out"),
         ("%x/b\\\\c", JOB, "/work/dir/%x/b\\c"),
         ("%N.out", replace(JOB, batch_host=None), "/work/dir/%N.out"),
@@ -83,6 +84,19 @@ def test_an_unknown_node_name_matches_the_only_file_with_the_jobs_id(tmp_path: P
     (tmp_path / "gpu02-1234.out").touch()
     assert resolve("%N-%j.out", "", facts).stdout == tmp_path / "%N-1234.out"
     assert resolve("%N.out", "", facts).stdout == tmp_path / "%N.out"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "written"),
+    [
+        ("q-%A-%a-%b.o", "q-1234-13-%b.o"),  # 22.05.8 does not know %b
+        ("w-%r-%j.o", "w-%r-1240.o"),
+        ("n-%N-%j.o", "n-login-1240.o"),  # the host's own name is not the node's
+    ],
+)
+def test_a_log_named_by_another_release_or_host_is_found(tmp_path: Path, pattern: str, written: str) -> None:
+    (tmp_path / written).touch()
+    assert resolve(pattern, "", replace(TASK, work_dir=str(tmp_path))).stdout == tmp_path / written
 
 
 def test_a_name_too_long_for_the_file_system_is_no_error(tmp_path: Path) -> None:
