@@ -20,9 +20,10 @@ PARTS = (
 def bar_lines(counts: tuple[GpuCount, ...], width: int) -> list[Text]:
     """The bars for a given width, then a legend."""
     names = [safe(count.gpu_type or "gpu") for count in counts]
-    name_width = min(24, max(map(cell_len, names)))
     numbers = [_numbers(count, width) for count in counts]
-    bar_width = max(8, min(64, width - name_width - max(map(len, numbers)) - 3))
+    room = width - max(map(len, numbers)) - 3
+    name_width = min(max(8, room - 8), max(map(cell_len, names)))
+    bar_width = max(8, min(64, room - name_width))
     longest = max(count.total for count in counts)
     lines = []
     for name, number, count in zip(names, numbers, counts, strict=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -16,18 +17,27 @@ from jobs.slurm.availability import GpuCount
 
 R = TypeVar("R")
 
+_PIPE_WIDTH = 100_000
+
+
+class _Output(Console):
+    """Leaves a closed pipe to the caller; Rich would end the program with exit code 1."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
 
 def out(*, color: bool = True) -> Console:
     """Standard output; colours only on a terminal, and not with --no-color or NO_COLOR."""
-    return Console(no_color=not color, highlight=False, markup=False, emoji=False)
+    return _Output(no_color=not color, highlight=False, markup=False, emoji=False)
 
 
 def print_rows(columns: Sequence[Column[R]], rows: Sequence[R], console: Console) -> None:
     """Fit to the terminal's width; in a pipe every column is whole and shown."""
-    width = console.width if console.is_terminal else 100_000
-    placed = layout(columns, rows, width)
-    if not console.is_terminal:
-        placed = [(column, max([len(column.title), *(len(column.cell(r)[0]) for r in rows)])) for column in columns]
+    if console.is_terminal:
+        placed = layout(columns, rows, console.width)
+    else:
+        placed = [(column, max(cell_len(text) for text in _texts(column, rows))) for column in columns]
     _line(console, [(column.title, w, column.right, "bold") for column, w in placed])
     for row in rows:
         cells = [(column.cell(row), w, column.right) for column, w in placed]
@@ -35,11 +45,11 @@ def print_rows(columns: Sequence[Column[R]], rows: Sequence[R], console: Console
 
 
 def print_gpus(counts: Sequence[GpuCount], console: Console) -> None:
-    """Bars on a terminal and in a pipe alike."""
+    """Bars on a terminal and in a pipe alike; in a pipe nothing is cut off."""
     if not counts:
         console.print("This cluster has no GPUs, or hides them.")
         return
-    for line in bar_lines(tuple(counts), min(100, console.width)):
+    for line in bar_lines(tuple(counts), min(100, console.width) if console.is_terminal else _PIPE_WIDTH):
         console.print(line, soft_wrap=True)
 
 
@@ -53,6 +63,11 @@ def print_facts(facts: Sequence[tuple[str, str]], console: Console) -> None:
 def complain(sentence: str, stream: IO[str] | None = None) -> None:
     """A sentence on standard error, with control characters neutralised."""
     print(f"slurmconsole: {safe(sentence)}", file=stream or sys.stderr)
+
+
+def _texts(column: Column[R], rows: Sequence[R]) -> list[str]:
+    """The column's title and the text of its cells."""
+    return [column.title, *(column.cell(row)[0] for row in rows)]
 
 
 def _line(console: Console, cells: Sequence[tuple[str, int, bool, Any]]) -> None:

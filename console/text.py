@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from datetime import datetime, timedelta
 
 from rich.cells import cell_len, set_cell_size
+
+from jobs.slurm.times import format_duration
 
 _CONTROLS = {code: 0x2400 + code for code in range(0x20)}
 _CONTROLS[0x7F] = 0x2421
@@ -67,6 +70,22 @@ def memory(mib: int | None) -> str:
             value = mib / size
             return f"{value:.0f}{unit}" if value >= 10 or value == int(value) else f"{value:.1f}{unit}"
     return f"{mib}M"
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, thousands with a blank; a dash when unknown."""
+    if value is None:
+        return "—"
+    if not 1000 <= abs(value) < 1e12:
+        return f"{value:.4g}"
+    return f"{value:,.0f}".replace(",", " ")
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as `3:04:05`; a dash when unknown. Guesses of an ETA may be of any size."""
+    if seconds is None or math.isnan(seconds):
+        return "—"
+    return format_duration(timedelta(seconds=seconds)) if seconds < 1e9 else "decades"
 
 
 def plural(count: int, word: str) -> str:

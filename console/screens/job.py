@@ -17,6 +17,7 @@ from console.columns.jobs import gpus_text, limit_text, used_time, where_or_why
 from console.columns.states import job_style
 from console.screens.base import ModeScreen
 from console.text import clock, plural, safe
+from console.widgets.filter_bar import FilterBar
 from console.widgets.log_view import LogView
 from console.widgets.progress_panel import ProgressPanel
 from jobs import history
@@ -61,6 +62,7 @@ class JobScreen(ModeScreen):
     AUTO_FOCUS = "LogView"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back"),
+        Binding("slash", "search", "Search", key_display="/"),
         Binding("o", "other_log", "stdout/stderr"),
     ]
 
@@ -81,6 +83,7 @@ class JobScreen(ModeScreen):
         yield Static(id="job-facts")
         yield ProgressPanel()
         yield Static(id="log-title")
+        yield FilterBar("search the log; n and N go to the next match")
         yield LogView()
 
     def on_mount(self) -> None:
@@ -131,6 +134,24 @@ class JobScreen(ModeScreen):
     def action_back(self) -> None:
         """To the queue."""
         self.app.switch_mode("queue")
+
+    def action_search(self) -> None:
+        """Type what to search for."""
+        self.query_one(FilterBar).open()
+
+    def on_filter_bar_closed(self) -> None:
+        """Search from the end upwards, as one looks for the last error."""
+        view = self.query_one(LogView)
+        view.focus()
+        view.search(self.query_one(FilterBar).value, backwards=True)
+
+    def on_log_view_noticed(self, event: LogView.Noticed) -> None:
+        """A sentence from the log view."""
+        self.notify(event.text, markup=False)
+
+    def on_log_view_follow_changed(self) -> None:
+        """Say whether new lines are followed."""
+        self._draw()
 
     def action_other_log(self) -> None:
         """Switch between standard output and standard error."""
@@ -201,8 +222,13 @@ class JobScreen(ModeScreen):
         self.query_one("#job-facts", Static).update(self._facts())
         self.query_one(ProgressPanel).show(self._progress, self._job, self._log_problem)
         path = self._log_path
-        which = "stderr" if self._show_stderr else "log"
-        self.query_one("#log-title", Static).update(Text(f"{which}: {safe(str(path))}" if path else "", "dim"))
+        title = Text("")
+        if path is not None:
+            following = self.query_one(LogView).following
+            title.append("following " if following else "paused, End follows ", "green" if following else "yellow")
+            title.append(f"{'stderr' if self._show_stderr else 'log'} {safe(str(path))}", "dim")
+        title.truncate(max(10, self.size.width - 2), overflow="ellipsis")
+        self.query_one("#log-title", Static).update(title)
 
     def _facts(self) -> Text:
         job = self._job

@@ -22,8 +22,8 @@ class FilterBar(Input):
     class Closed(Message):
         """The filter lost its purpose: focus belongs to the table again."""
 
-    def __init__(self) -> None:
-        super().__init__(placeholder="filter: words that a row must contain", compact=True, select_on_focus=False)
+    def __init__(self, placeholder: str = "filter: words that a row must contain") -> None:
+        super().__init__(placeholder=placeholder, compact=True, select_on_focus=False)
 
     def open(self) -> None:
         """Show the line and type into it."""

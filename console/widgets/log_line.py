@@ -13,6 +13,7 @@ from textual.strip import Strip
 
 from jobs.logs.lines import Row
 
+_STAMP = re.compile(r" run=\S+ rank=\d+ seq=\d+ t=\S+ crc=[0-9a-f]{8}")
 _DRAWN_BAR = re.compile(r"\[[#\-]+\]")
 
 
@@ -32,6 +33,7 @@ def draw_row(row: Row, needle: str, found: bool, styles: LineStyles) -> Strip:
     """`row` uncropped; `found` marks its matches as those that the last search went to."""
     text = row.text
     spans: list[tuple[int, int, Style]] = []
+    spans += [(*stamp.span(), styles.progress) for stamp in _STAMP.finditer(text)]
     if row.progress:
         spans.append((0, len(text), styles.progress))
         bar = _DRAWN_BAR.search(text)

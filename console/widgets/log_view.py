@@ -203,6 +203,10 @@ class LogView(ScrollView, can_focus=True):
         """Fold runs of progress records into their last one, or show them all."""
         self._set_folded(not self.folded, self._rows[self.scroll_offset.y].offset if self._rows else 0)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """n and N are for the next match only while something is searched."""
+        return action != "search_next" or bool(self._needle)
+
     def action_search_next(self, backwards: bool) -> None:
         """Go to the next match."""
         if self._needle:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from datetime import timedelta
 
 from rich.text import Text
 from textual.widget import Widget
 
-from console.text import age, safe
+from console.text import age, duration, number, safe
 from jobs.logs.progress import Progress
 from jobs.slurm.records import Job
-from jobs.slurm.times import format_duration
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COURSE = 24
@@ -62,19 +60,11 @@ def sparkline(values: Sequence[float], width: int = _COURSE) -> str:
     means = []
     for cell in range(cells):
         share = finite[cell * len(finite) // cells : (cell + 1) * len(finite) // cells]
-        means.append(sum(share) / len(share))
+        # Each is divided before the sum, for the sum of two floats may be infinite.
+        means.append(sum(value / len(share) for value in share))
     low, high = min(means), max(means)
-    scale = (len(_BLOCKS) - 1) / (high - low) if high > low else 0
-    return "".join(_BLOCKS[round((mean - low) * scale)] for mean in means)
-
-
-def number(value: float | None) -> str:
-    """Four significant digits, thousands with a blank; a dash when unknown."""
-    if value is None:
-        return "—"
-    if not math.isfinite(value):
-        return str(value)
-    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
+    top = len(_BLOCKS) - 1
+    return "".join(_BLOCKS[round((mean / 2 - low / 2) / (high / 2 - low / 2) * top) if high > low else 0] for mean in means)
 
 
 def _nothing_yet(job: Job | None, problem: str) -> str:
@@ -99,7 +89,7 @@ def _bar_line(progress: Progress, width: int) -> Text:
     if progress.step is not None:
         line.append(f"  step {progress.step}" + (f"/{progress.total}" if progress.total else ""))
     if progress.eta_s is not None and not ended:
-        line.append(f"  ETA {format_duration(timedelta(seconds=progress.eta_s))}", "bold cyan")
+        line.append(f"  ETA {duration(progress.eta_s)}", "bold cyan")
     return line
 
 
