@@ -19,7 +19,8 @@ class Schedule:
     nodes_interval: float
     jobs_due: float = 0.0
     nodes_due: float = 0.0
-    failures: int = 0
+    jobs_failures: int = 0
+    nodes_failures: int = 0
 
     def due(self, now: float) -> tuple[bool, bool]:
         """Whether to ask for jobs, and whether to ask for nodes."""
@@ -30,17 +31,20 @@ class Schedule:
         self.jobs_due = self.nodes_due = 0.0
 
     def answered(self, snapshot: Snapshot, now: float, *, jobs: bool, nodes: bool) -> None:
-        """Set the next due times from what the answers cost; failures double the interval up to five minutes."""
-        failed = any(part.problem for part in (snapshot.jobs, snapshot.nodes, snapshot.partitions))
-        self.failures = self.failures + 1 if failed else 0
-        penalty = 2 ** min(self.failures, 8)
+        """Set the next due times from what the answers cost; failures double the interval up to five minutes.
+
+        `jobs` and `nodes` say what was asked for: an old problem of the other kind counts for nothing.
+        """
         if jobs:
-            self.jobs_due = now + _interval(self.jobs_interval, snapshot.jobs.seconds, penalty)
+            self.jobs_failures = self.jobs_failures + 1 if snapshot.jobs.problem else 0
+            self.jobs_due = now + _interval(self.jobs_interval, snapshot.jobs.seconds, self.jobs_failures)
         if nodes:
+            failed = snapshot.nodes.problem or snapshot.partitions.problem
+            self.nodes_failures = self.nodes_failures + 1 if failed else 0
             cost = snapshot.nodes.seconds + snapshot.partitions.seconds
-            self.nodes_due = now + _interval(self.nodes_interval, cost, penalty)
+            self.nodes_due = now + _interval(self.nodes_interval, cost, self.nodes_failures)
 
 
-def _interval(base: float, cost: float, penalty: int) -> float:
+def _interval(base: float, cost: float, failures: int) -> float:
     interval = max(base, COST_FACTOR * cost)
-    return interval if penalty == 1 else min(max(interval, BACK_OFF_LIMIT), interval * penalty)
+    return min(max(interval, BACK_OFF_LIMIT), interval * 2.0 ** min(failures, 16))
