@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from platformdirs import user_config_path
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from jobs.spec_problems import described
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -31,6 +33,18 @@ class Settings(BaseModel):
     theme: str = Field("textual-dark", description="A Textual theme; `textual-ansi` uses the terminal's own colours.")
     read_only: bool = Field(False, description="Refuse to submit or change anything.")
 
+    @field_validator("job_root")
+    @classmethod
+    def _whole_path(cls, value: Path | None) -> Path | None:
+        """`~` is the home folder. A relative path would mean another folder in each directory."""
+        if value is None:
+            return None
+        text = str(value)
+        path = Path.home() / text[2:] if text.startswith("~/") else value
+        if not path.is_absolute():
+            raise ValueError("must be an absolute path, or begin with ~/")
+        return path
+
 
 def config_path(environ: Mapping[str, str] = os.environ) -> Path:
     """`$SLURMCONSOLE_CONFIG`, or config.toml in the user's configuration folder."""
@@ -48,13 +62,18 @@ def load_settings(path: Path | None = None, *, read_only: bool = False) -> Setti
         if named:
             raise SettingsError(f"There is no configuration file {path}.") from None
         values = {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}.") from None
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path} is not UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not TOML: {error}.") from None
     if read_only:
         values["read_only"] = True
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(f"{path}: {name}: {first['msg']}.") from None
+        field, text = described(error, list(Settings.model_fields))[0]
+        if error.errors()[0]["type"] == "extra_forbidden":
+            text = f"is not a setting: there are {', '.join(Settings.model_fields)}"
+        raise SettingsError(f"{path}: {field} {text}.") from None
