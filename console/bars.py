@@ -20,11 +20,12 @@ PARTS = (
 def bar_lines(counts: tuple[GpuCount, ...], width: int) -> list[Text]:
     """The bars for a given width, then a legend."""
     names = [safe(count.gpu_type or "gpu") for count in counts]
-    numbers = [_numbers(count, width) for count in counts]
+    longest = max(count.total for count in counts)
+    digits = max(4, len(str(longest)))
+    numbers = [_numbers(count, width, digits) for count in counts]
     room = width - max(map(len, numbers)) - 3
     name_width = min(max(8, room - 8), max(map(cell_len, names)))
     bar_width = max(8, min(64, room - name_width))
-    longest = max(count.total for count in counts)
     lines = []
     for name, number, count in zip(names, numbers, counts, strict=True):
         line = Text(fit(name, name_width) + " ", "bold")
@@ -36,9 +37,9 @@ def bar_lines(counts: tuple[GpuCount, ...], width: int) -> list[Text]:
     return lines
 
 
-def _numbers(count: GpuCount, width: int) -> str:
+def _numbers(count: GpuCount, width: int, digits: int) -> str:
     """`12 usable of 16`, and where there is room how many nodes are wholly free, which is what DDP jobs look for."""
-    text = f"{count.usable:>4} usable of {count.total:<4}"
+    text = f"{count.usable:>{digits}} usable of {count.total:<{digits}}"
     return text + f" {plural(count.whole_nodes, 'whole node'):<14}" if width >= 100 else text
 
 

@@ -73,4 +73,4 @@ JOB_COLUMNS: tuple[Column[Job], ...] = (
 
 
 def _id_key(job_id: str) -> tuple[int, str]:
-    return (int(job_id) if job_id.isdigit() else 0, fit(job_id, 20))
+    return (int(job_id) if job_id.isdecimal() else 0, fit(job_id, 20))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 
@@ -16,6 +15,8 @@ from jobs.slurm.records import Job
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COURSE = 24
 _SILENT_AFTER = 60.0
+_LARGEST = 1e300
+"""Sums of larger numbers may be infinite; nan and infinity are not below it either."""
 
 
 class ProgressPanel(Widget):
@@ -53,18 +54,17 @@ def progress_text(progress: Progress | None, job: Job | None, problem: str, widt
 
 def sparkline(values: Sequence[float], width: int = _COURSE) -> str:
     """The course of the newest values as blocks; each cell is the mean of its share."""
-    finite = [value for value in values if math.isfinite(value)]
-    if len(finite) < 2:
+    usable = [value for value in values if abs(value) < _LARGEST]
+    if len(usable) < 2:
         return ""
-    cells = min(width, len(finite))
+    cells = min(width, len(usable))
     means = []
     for cell in range(cells):
-        share = finite[cell * len(finite) // cells : (cell + 1) * len(finite) // cells]
-        # Each is divided before the sum, for the sum of two floats may be infinite.
-        means.append(sum(value / len(share) for value in share))
+        share = usable[cell * len(usable) // cells : (cell + 1) * len(usable) // cells]
+        means.append(sum(share) / len(share))
     low, high = min(means), max(means)
     top = len(_BLOCKS) - 1
-    return "".join(_BLOCKS[round((mean / 2 - low / 2) / (high / 2 - low / 2) * top) if high > low else 0] for mean in means)
+    return "".join(_BLOCKS[round((mean - low) / (high - low) * top) if high > low else 0] for mean in means)
 
 
 def _nothing_yet(job: Job | None, problem: str) -> str:
