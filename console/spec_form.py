@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,12 +79,14 @@ FIELDS = (
     Field("runtime.kind", "Runtime", "Environment", Kind.CHOICE),
     Field("runtime.image", "Image", "Environment", only=("runtime.kind", "apptainer")),
     Field("runtime.binds", "Binds", "Environment", Kind.WORDS, ("runtime.kind", "apptainer")),
-    Field("runtime.python", "Python", "Environment", only=("run.kind", "payload")),
+    Field("runtime.python", "Python", "Environment"),
     Field("launch.launcher", "Launcher", "Environment", Kind.CHOICE),
     Field("runtime.setup", "Shell lines before", "Environment", Kind.LINES),
     Field("env", "Variables", "Environment", Kind.PAIRS),
 )
 BY_PATH = {field.path: field for field in FIELDS}
+_ELSEWHERE = {"resources": "resources.time_limit"}
+"""Where a table's own problem is shown: a time limit that is too short for a requeue is all that resources has."""
 
 Values = dict[str, str]
 
@@ -108,7 +111,7 @@ def spec_of(values: Mapping[str, str], base: JobSpec | None = None) -> tuple[Job
     try:
         return JobSpec.model_validate(data), {}
     except ValidationError as error:
-        return None, {_known(path): text for path, text in reversed(problems(error))}
+        return None, dict(_placed(path, text) for path, text in reversed(problems(error)))
 
 
 def applies(field: Field, values: Mapping[str, str]) -> bool:
@@ -116,11 +119,15 @@ def applies(field: Field, values: Mapping[str, str]) -> bool:
     return field.only is None or values.get(field.only[0]) == field.only[1]
 
 
-def _known(path: str) -> str:
-    """The field that a problem belongs to; list positions and unknown places go to their parent."""
-    while path and path not in BY_PATH:
-        path = path.rpartition(".")[0] or path.partition("[")[0].rpartition("[")[0]
-    return path or "name"
+def _placed(path: str, text: str) -> tuple[str, str]:
+    """The field that a problem belongs to, and its text, which names the part of the field where it has parts."""
+    if path in BY_PATH:
+        return path, text
+    for field in FIELDS:
+        if path.startswith((f"{field.path}.", f"{field.path}[")):
+            part = path[len(field.path) + 1 :].removesuffix("]")
+            return field.path, f"{part} {text}" if field.kind is Kind.PAIRS else f"number {part} {text}"
+    return _ELSEWHERE.get(path, "name"), text
 
 
 def _get(data: Mapping[str, Any], path: str) -> Any:
@@ -148,32 +155,32 @@ def _text(field: Field, value: Any) -> str:
     if field.kind is Kind.LINES:
         return "\n".join(value)
     if field.kind is Kind.PAIRS:
-        return "\n".join(f"{name}={text}" for name, text in value.items())
+        return "\n".join(f"{name}={_quoted(text)}" for name, text in value.items())
     if field.kind is Kind.SWITCH:
         return "yes" if value else ""
     return str(value)
 
 
 def _value(field: Field, text: str, applies_now: bool) -> Any:
-    """The value for JobSpec; None leaves the model's default."""
-    text = text.strip()
+    """The value for JobSpec; None leaves the model's default. Blanks around a text are not part of it."""
+    text = text.strip("\r\n") if field.kind in (Kind.LINES, Kind.PAIRS) else text.strip()
     if field.kind is Kind.SWITCH:
         return text == "yes"
-    if not applies_now or (not text and field.kind is not Kind.WORDS):
+    if not applies_now or (not text.strip() and field.kind is not Kind.WORDS):
         return {} if field.kind is Kind.PAIRS else None
     if field.kind is Kind.NUMBER:
         return _number(text)
     if field.kind is Kind.WORDS:
         return _words(text)
     if field.kind is Kind.LINES:
-        return [line for line in text.splitlines() if line.strip()]
+        return text.split("\n")
     if field.kind is Kind.PAIRS:
         return _pairs(text)
     return text
 
 
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise ValueError("must be a whole number")
     return int(text)
 
@@ -187,10 +194,28 @@ def _words(text: str) -> list[str]:
 
 def _pairs(text: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         name, found, value = line.partition("=")
         if line.strip() and not found:
             raise ValueError(f"needs NAME=value on each line, not {line.strip()[:30]!r}")
         if found:
-            pairs[name.strip()] = value
+            pairs[name.strip()] = _unquoted(value.strip(), name.strip())
     return pairs
+
+
+def _quoted(value: str) -> str:
+    """A value that one line cannot show as it stands, or that begins with a quote, as a JSON string."""
+    plain = value == value.strip() and value.isprintable() and not value.startswith('"')
+    return value if plain else json.dumps(value)
+
+
+def _unquoted(text: str, name: str) -> str:
+    """The reverse of `_quoted`."""
+    if not text.startswith('"'):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        raise ValueError(f"{name} has a quote that is not closed, or something behind it") from None
+    assert isinstance(value, str)
+    return value
