@@ -7,7 +7,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from console.bars import PARTS, count_parts
-from console.text import fit, safe
+from console.text import fit, plural, safe
 from jobs.slurm.availability import count_gpus, unavailable_cause
 from jobs.slurm.records import Node, Partition
 from jobs.slurm.snapshot import Snapshot
@@ -45,7 +45,7 @@ def map_text(snapshot: Snapshot, width: int) -> Text:
     lines = _columns(entries, width)
     if others:
         idle = sum(1 for node in others if node.state == "IDLE" and unavailable_cause(node, partitions) is None)
-        lines.append(Text(f"{len(others)} nodes without GPUs, {idle} idle", "dim"))
+        lines.append(Text(f"{plural(len(others), 'node')} without GPUs, {idle} idle", "dim"))
     return Text("\n").join(lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.widget import Widget
 
@@ -44,7 +45,8 @@ def status_text(snapshot: Snapshot, log: CommandLog, now: float) -> Text:
             line.append(f" showing what was known {age(now - snapshot.taken_at)} ago ", "bold yellow")
     parts = []
     if snapshot.cluster:
-        parts.append(f"cluster {fit(safe(snapshot.cluster), min(20, len(snapshot.cluster)))}")
+        name = safe(snapshot.cluster)
+        parts.append(f"cluster {fit(name, min(20, cell_len(name)))}")
     if snapshot.slurm_version:
         parts.append(f"Slurm {safe(snapshot.slurm_version)}")
     if snapshot.taken_at is not None and not snapshot.problems:
