@@ -41,6 +41,7 @@ def partitions_data(snapshot: Snapshot) -> list[Data]:
             "partition": row.partition.name,
             "default": row.partition.is_default,
             "state": row.partition.state,
+            "hidden": row.partition.hidden,
             "nodes": row.partition.node_list,
             "nodes_total": row.total_nodes,
             "nodes_idle": row.idle_nodes,

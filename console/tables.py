@@ -47,7 +47,7 @@ def print_rows(columns: Sequence[Column[R]], rows: Sequence[R], console: Console
 def print_gpus(counts: Sequence[GpuCount], console: Console) -> None:
     """Bars on a terminal and in a pipe alike; in a pipe nothing is cut off."""
     if not counts:
-        console.print("This cluster has no GPUs, or hides them.")
+        console.print("This cluster has no GPUs, or hides them.", soft_wrap=True)
         return
     for line in bar_lines(tuple(counts), min(100, console.width) if console.is_terminal else _PIPE_WIDTH):
         console.print(line, soft_wrap=True)
