@@ -42,6 +42,8 @@ def _could(node: Node, gpus: int, gpu_type: str | None, cpus: int) -> bool:
 def _has_room(node: Node, part: Partition, gpus: int, gpu_type: str | None, cpus: int) -> bool:
     if unavailable_cause(node, [part]) is not None:
         return False
+    if part.oversubscribe.startswith("EXCLUSIVE") and node.cpus_allocated:
+        return False
     if node.cpus is not None and node.cpus - (node.cpus_allocated or 0) < cpus:
         return False
     counts = count_gpus([node], [part])

@@ -28,6 +28,11 @@ _MEANINGS = {
     ),
     "QOSMaxJobsPerUserLimit": "You run as many jobs as your QOS allows at a time.",
     "QOSMaxSubmitJobPerUserLimit": "You have as many jobs in the queue as your QOS allows.",
+    "QOSNotAllowed": "Its QOS may not be used in this partition or with this account.",
+    "QOSUsageThreshold": "Its QOS has fallen below the share that it must keep.",
+    "InvalidQOS": "Its QOS is not, or no longer, one that it may use.",
+    "InvalidAccount": "Its account is not, or no longer, one that it may use.",
+    "AccountNotAllowed": "Its account may not be used in this partition.",
     "MaxGRESPerAccount": "Your account uses as many GPUs as it may.",
 }
 
