@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 from pathlib import Path
 
 from jobs.logs.follow import Change, Tail
-from jobs.logs.opening import LogMissing, open_log
+from jobs.logs.opening import LogMissing, open_log, problem_of
 from jobs.logs.progress import HEAD_BYTES, TAIL_BYTES, Progress, ProgressReader
 
 _CHUNKS_PER_POLL = 8
@@ -22,6 +23,7 @@ class LiveProgress:
         self._tail = Tail(path, back=TAIL_BYTES)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._head_read = False
+        self._torn = False  # what comes next may begin inside a line
 
     def poll(self) -> Progress | None:
         """What is known of the run; None while the log shows none. Raises LogProblem, but not for a missing log."""
@@ -31,8 +33,12 @@ class LiveProgress:
             data = self._tail.read()
             if self._tail.change is Change.RESTARTED:
                 self._reader, self._decoder = ProgressReader(), codecs.getincrementaldecoder("utf-8")("replace")
+                self._torn = False
             if not data:
                 break
+            if self._torn:
+                self._torn = False
+                data = re.split(rb"[\r\n]", data, maxsplit=1)[-1]
             self._reader.feed(self._decoder.decode(data))
         return self._reader.progress if self._reader.progress.format else None
 
@@ -43,6 +49,9 @@ class LiveProgress:
                 if os.fstat(log.fileno()).st_size > TAIL_BYTES:
                     self._reader.feed(os.pread(log.fileno(), HEAD_BYTES, 0).decode("utf-8", "replace"))
                     self._reader.gap()
+                    self._torn = True
                 self._head_read = True
         except LogMissing:
             return
+        except OSError as error:
+            raise problem_of(error, self.path) from None
