@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import signal
 import socket
 import time
 from datetime import timedelta
@@ -91,9 +92,12 @@ class Deadline:
 
     def left(self) -> float:
         """Seconds left, at least 0. Raises Fault(128 + n) if signal n arrived."""
-        if self._interrupted():
+        signum = self._interrupted()
+        if signum:
             raise Fault(
-                128 + self._interrupted(), f"stopped by signal {self._interrupted()} while waiting for the other ranks"
+                128 + signum,
+                f"stopped by {signal.Signals(signum).name} while waiting for the other ranks: if a task failed "
+                "before, its message says why",
             )
         return max(0.0, self._end - time.monotonic())
 
@@ -143,9 +147,9 @@ def refuse_taken_port(port: int) -> None:
     except OSError as error:
         raise Fault(
             LAUNCH,
-            f"port {port} on {socket.gethostname()} cannot be opened ({error.strerror}): if another job uses "
-            "it, choose another MASTER_PORT; "
-            "if several tasks of this job say they are rank 0, RANK was exported in the batch script",
+            f"port {port} on {socket.gethostname()} cannot be opened ({os.strerror(error.errno or 0)}): if another job "
+            "uses it, choose another MASTER_PORT; if several tasks of this job say they are rank 0, RANK was exported "
+            "in the batch script",
         ) from None
 
 
@@ -168,36 +172,33 @@ def wait_for_server(launch: Launch, deadline: Deadline) -> None:
 
 
 def gather_ranks(store: Any, launch: Launch, deadline: Deadline) -> None:
-    """Return on every rank once all have signed in; else Fault(INIT_TIMEOUT) that names the missing ranks."""
+    """Return on every rank once all have signed in; else Fault(INIT_TIMEOUT) that names the missing ranks.
+
+    Counters only: reading is `add(key, 0)`, since torch 2.1 has no `check` on a PrefixStore.
+    """
     try:
         if store.add(f"rank/{launch.rank}", 1) > 1:
             raise Fault(
                 LAUNCH,
-                f"two tasks say that they are rank {launch.rank}: RANK must be read inside each task, not "
-                "exported in the batch script",
+                f"two tasks say that they are rank {launch.rank}: RANK must be read inside each task, not exported in "
+                "the batch script, and a second job must use another MASTER_PORT",
             )
-        while not store.check(["complete"]):
-            missing = missing_ranks(store, launch.world_size) if launch.rank == 0 or deadline.left() == 0 else []
-            if launch.rank == 0 and not missing:
-                store.set("complete", "1")
-            elif deadline.left() == 0:
+        arrived = store.add("arrived", 1)
+        while arrived < launch.world_size:
+            if deadline.left() == 0:
+                missing = [rank for rank in range(launch.world_size) if store.add(f"rank/{rank}", 0) == 0]
                 raise Fault(
                     INIT_TIMEOUT,
-                    f"{launch.world_size - len(missing)} of {launch.world_size} ranks joined within "
-                    f"{deadline.seconds:.0f} s; missing: "
+                    f"{arrived} of {launch.world_size} ranks joined within {deadline.seconds:.0f} s; missing: "
                     f"{shorten(missing)}; look for their errors in the log, or for nodes that started late",
                 )
             time.sleep(POLL_S)
+            arrived = store.add("arrived", 0)
     except RuntimeError as error:
         raise Fault(
             INIT_TIMEOUT,
             f"rank 0 went away before all ranks had joined ({first_line(error)}): its own message says why",
         ) from error
-
-
-def missing_ranks(store: Any, world_size: int) -> list[int]:
-    """Ranks that have not signed in."""
-    return [rank for rank in range(world_size) if not store.check([f"rank/{rank}"])]
 
 
 def shorten(ranks: list[int]) -> str:

@@ -6,6 +6,7 @@ The loop is `train`. Exit codes are in payload/faults.py.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import socket
 import sys
@@ -48,11 +49,9 @@ def train(args: argparse.Namespace, launch: Launch, device: Any, progress: Progr
         if sync.due(step):
             mean_loss, stopping = sync.exchange(step, loss, stop.signum != 0)
             progress.step(step, loss=mean_loss, lr=args.lr, gn=float(grad_norm))
-            if mean_loss != mean_loss or abs(mean_loss) == float("inf"):
-                raise Fault(
-                    faults.NONFINITE, f"the loss is {mean_loss} at step {step}: lower --lr, or look at the data"
-                )
-            if stopping:
+            if not math.isfinite(mean_loss):
+                raise Fault(faults.NONFINITE, f"the loss is {mean_loss} at step {step}: lower --lr, or check the data")
+            if stopping and step < args.steps:
                 return faults.STOPPED
     return faults.DONE
 

@@ -128,6 +128,14 @@ def test_one_process_alone(ranks: Ranks) -> None:
     check_trained(ranks, 20, 1)
 
 
+def test_a_loss_that_is_no_number_ends_the_run(ranks: Ranks) -> None:
+    ranks.start([*TRAIN, "--model", "linear", "--lr", "1e30", "--steps", "50"], {})
+    assert ranks.codes() == [10]
+    (end,) = ranks.records("end")
+    assert (end.fields["why"], end.fields["code"]) == ("fault", "10")
+    assert "lower --lr" in ranks.log.read_text()
+
+
 def start_endless(ranks: Ranks) -> None:
     port = str(free_port())
     for rank in range(2):
