@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from console.text import safe
-from console.widgets.form_row import Choices
 from jobs.sandbox.place import VARIABLE
 from jobs.slurm.availability import GpuCount, PartitionGpus, availability
 from jobs.slurm.fit import nodes_fitting
+from jobs.slurm.records import Partition
 from jobs.slurm.snapshot import Snapshot
 from jobs.slurm.times import format_duration
 from jobs.spec import JobSpec, default_spec
+
+if TYPE_CHECKING:
+    from console.widgets.form_row import Choices
 
 _FIXED: dict[str, Choices] = {
     "requeue": [("no", ""), ("yes", "yes")],
@@ -38,15 +42,19 @@ def in_sandbox() -> bool:
 
 def starting_spec(snapshot: Snapshot) -> JobSpec:
     """The defaults for this cluster: two nodes of two ranks in a partition that has such GPUs, if there is one."""
-    sandbox = in_sandbox()
-    known = availability(snapshot).partitions
-    by_default_first = sorted(known, key=lambda gpus: not gpus.partition.is_default)
-    chosen = next((gpus for gpus in by_default_first if gpus.gpu_types and gpus.partition.state == "UP"), None)
-    spec = default_spec(sandbox=sandbox, partition=chosen.partition.name if chosen else None)
+    known = [gpus.partition for gpus in availability(snapshot).partitions if gpus.gpu_types]
+    chosen = min((part for part in known if part.state == "UP"), key=lambda part: _rank(snapshot, part), default=None)
+    spec = default_spec(sandbox=in_sandbox(), partition=chosen.name if chosen else None)
     if chosen is None and snapshot.nodes.taken_at is not None:
         resources = spec.resources.model_copy(update={"gpus_per_node": 0, "ntasks_per_node": 2})
         spec = spec.model_copy(update={"resources": resources})
     return spec
+
+
+def _rank(snapshot: Snapshot, part: Partition) -> tuple[bool, bool, bool]:
+    """Partitions that everyone sees go first, then those with two nodes of two GPUs, then the site's default."""
+    fit = nodes_fitting(snapshot, part.name, gpus_per_node=2, gpu_type=None, cpus_per_node=2)
+    return part.hidden, fit is None or fit.possible < 2, not part.is_default
 
 
 def fit_sentence(snapshot: Snapshot, spec: JobSpec | None) -> tuple[str, str]:
@@ -70,7 +78,7 @@ def fit_sentence(snapshot: Snapshot, spec: JobSpec | None) -> tuple[str, str]:
         longest = format_duration(limit)
         return f"{shape}Partition {safe(fit.partition.name)} allows {longest} at most: ask for less time.", "bold red"
     if fit.possible < need.nodes:
-        text = f"Only {fit.possible} nodes of {safe(fit.partition.name)} could ever give {wanted}: it would be refused."
+        text = f"Only {fit.possible} nodes of {safe(fit.partition.name)} could ever give {wanted}: it could never start."
         return shape + text, "bold red"
     text = f"{fit.fitting} of {fit.possible} nodes of {safe(fit.partition.name)} have {wanted} free at this moment"
     if fit.fitting >= need.nodes:
