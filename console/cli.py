@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _sandbox(arguments[1:])
     args = _parser().parse_args(arguments)
     args.color = not args.no_color and "NO_COLOR" not in os.environ
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         code = _run(args)
         sys.stdout.flush()
@@ -31,8 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone; nothing is left to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
+    except OSError as error:
+        print(f"slurmconsole: {error.strerror or error}.", file=sys.stderr)
+        _discard_output()
+        return 1
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -56,6 +64,11 @@ def _run(args: argparse.Namespace) -> int:
         return 2
     assert isinstance(code, int)
     return code
+
+
+def _discard_output() -> None:
+    """What is still buffered cannot be written either, and Python would complain about it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _sandbox(arguments: list[str]) -> int:

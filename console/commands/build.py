@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 
-from console.commands.common import NO, OK, USAGE, ask, print_json
+from console.commands.common import NO, OK, UNREACHABLE, USAGE, ask, print_json
 from console.settings import load_settings
 from console.tables import complain
 from console.text import safe, safe_lines
 from console.wizard_choices import starting_spec
 from jobs.sbatch import SubmitRefused
 from jobs.slurm.cluster import version_tuple
-from jobs.slurm.run import CommandMissing, CommandTimeout, Runner, SlurmError
+from jobs.slurm.run import CommandTimeout, Runner, SlurmError
 from jobs.spec import dumps, load
-from jobs.submit import find_job, new_folder, prepare, script_for, submit, test_only
+from jobs.submit import Submission, find_job, new_folder, prepare, script_for, submit, test_only
 
 
 def example(_args: argparse.Namespace) -> int:
@@ -57,9 +57,10 @@ def send(args: argparse.Namespace) -> int:
             print(f"  {safe(line)}", file=sys.stderr)
         return NO
     except CommandTimeout as error:
-        job_id = find_job(submission, runner) if not args.test_only else None
-        complain(f"{error} Job {job_id} is in the queue all the same." if job_id else str(error))
-        return NO
+        complain(str(error))
+        if not args.test_only:
+            complain(_what_became(submission, runner))
+        return UNREACHABLE
     if done.note:
         complain(done.note)
     if args.json:
@@ -73,11 +74,18 @@ def send(args: argparse.Namespace) -> int:
     return OK
 
 
+def _what_became(submission: Submission, runner: Runner) -> str:
+    """Whether the job of a submission without an answer exists."""
+    try:
+        job_id = find_job(submission, runner)
+    except SlurmError:
+        return "Whether the job is in the queue is not known: look before you submit it again."
+    return f"Job {job_id} is in the queue all the same." if job_id else "The job is not in the queue."
+
+
 def _slurm_version(runner: Runner) -> tuple[int, int] | None:
     """The release of the commands here; None when it cannot be told."""
     try:
         return version_tuple(runner.check(["sinfo", "--version"]).text)
-    except CommandMissing:
-        return None
     except SlurmError:
         return None

@@ -7,6 +7,8 @@ import sys
 from typing import Any
 
 from console.tables import complain
+from console.text import duration, number
+from jobs.logs.progress import Progress
 from jobs.slurm.cluster import Cluster
 from jobs.slurm.run import Runner
 from jobs.slurm.snapshot import Snapshot
@@ -28,3 +30,22 @@ def ask(*, jobs: bool, nodes: bool, mine: bool = False) -> tuple[Snapshot, bool]
         complain(problem)
     problems = (snapshot.jobs.problem, snapshot.nodes.problem, snapshot.partitions.problem)
     return snapshot, not any(problems)
+
+
+def progress_facts(found: Progress) -> list[tuple[str, str]]:
+    """How far a run is, for people: name and value pairs."""
+    step = "unknown" if found.step is None else str(found.step) + (f" of {found.total}" if found.total else "")
+    share = f", {found.fraction:.1%}" if found.fraction is not None else ""
+    facts = [
+        ("step", step + share),
+        ("loss", "unknown" if found.loss is None else number(found.loss)),
+        ("rate", "unknown" if found.rate is None else f"{number(found.rate)} {found.rate_unit or ''}".rstrip()),
+    ]
+    if found.ended:
+        code = "unknown" if found.ended.code is None else str(found.ended.code)
+        facts.append(("ended", f"{found.ended.why}, exit code {code}"))
+        if found.ended.text:
+            facts.append(("because", found.ended.text))
+    elif found.eta_s is not None:
+        facts.append(("ETA", duration(found.eta_s)))
+    return facts

@@ -12,7 +12,7 @@ from console.columns.column import Column
 from console.columns.jobs import JOB_COLUMNS, gpus_text, limit_text, used_time
 from console.columns.nodes import NODE_COLUMNS
 from console.columns.partitions import PARTITION_COLUMNS, partition_rows
-from console.commands.common import NO, OK, UNREACHABLE, ask, print_json
+from console.commands.common import NO, OK, UNREACHABLE, ask, print_json, progress_facts
 from console.tables import complain, out, print_facts, print_gpus, print_rows
 from console.text import clock
 from jobs.logs.opening import LogProblem
@@ -84,8 +84,8 @@ def job(args: argparse.Namespace) -> int:
     if args.json:
         print_json(plain.job_detail_data(found, stdout, stderr, progress.to_json() if progress else None))
     else:
-        step = f"step {progress.step} of {progress.total}, loss {progress.loss}" if progress else "none in the log"
-        print_facts([*_facts(found), ("log", stdout or "none"), ("progress", step)], out(color=args.color))
+        far = progress_facts(progress) if progress else [("progress", "none in the log")]
+        print_facts([*_facts(found), ("log", stdout or "none"), *far], out(color=args.color))
     return OK
 
 
@@ -104,7 +104,10 @@ def _facts(found: Job) -> list[tuple[str, str]]:
         ("state", found.state),
         ("user", f"{found.user}" + (f", account {found.account}" if found.account else "")),
         ("partition", found.partition),
-        ("asks for", f"{found.nodes} nodes, {found.cpus} CPUs, GPUs {gpus_text(found)}, memory {found.memory}"),
+        ("nodes", _or_unknown(found.nodes) + (f": {found.node_list}" if found.node_list else "")),
+        ("CPUs", _or_unknown(found.cpus)),
+        ("GPUs", gpus_text(found)),
+        ("memory", found.memory or "unknown"),
         ("time", f"{format_duration(used)} used of {limit_text(found)}"),
         ("submitted", clock(found.submit_time)),
         ("started", clock(found.start_time) if found.state != "PENDING" else "not yet"),
@@ -112,6 +115,8 @@ def _facts(found: Job) -> list[tuple[str, str]]:
     if found.state == "PENDING":
         facts.append(("why pending", explain(found.reason)))
         facts.append(("estimated", clock(found.start_time)))
-    else:
-        facts.append(("nodes", found.node_list or "none"))
     return facts
+
+
+def _or_unknown(number: int | None) -> str:
+    return "unknown" if number is None else str(number)

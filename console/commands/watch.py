@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
-from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
-from console.commands.common import NO, OK, print_json
+from console.commands.common import NO, OK, print_json, progress_facts
+from console.commands.lines import Lines
 from console.settings import load_settings
 from console.tables import complain, out, print_facts
 from jobs import history
-from jobs.logs.clean import clean_line
-from jobs.logs.follow import Tail
-from jobs.logs.opening import LogMissing, open_log
+from jobs.logs.opening import open_log
 from jobs.logs.paths import facts_of, resolve
-from jobs.logs.progress import Progress, read_progress
+from jobs.logs.progress import read_progress
 from jobs.slurm.cluster import Cluster
 from jobs.slurm.reasons import explain
 from jobs.slurm.records import Job
 from jobs.slurm.run import Runner, SlurmError
-from jobs.slurm.times import format_duration
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at a growing log."""
 ASK_EVERY = 5.0
 """Seconds between two questions to Slurm."""
+_JOB_ID = re.compile(r"\d{1,18}(?:[_+][\d\[\],%-]+)?", re.ASCII)
+"""A job as squeue shows it: 7, 7_3, 7_[4-9%2], 7+1."""
 
 
 def logs(args: argparse.Namespace) -> int:
@@ -35,17 +36,20 @@ def logs(args: argparse.Namespace) -> int:
     if path is None:
         return NO
     if args.follow and job is not None:
-        return _follow(cluster, job, path)
-    with open_log(path):
-        for line in _lines(Tail(path)):
-            print(line)
+        return _follow(cluster, job, Lines(path))
+    open_log(path).close()
+    lines = Lines(path)
+    for line in chain(lines.new(), lines.rest()):
+        print(line)
+    if args.follow:
+        raise SlurmError(f"Slurm has forgotten job {args.job}, so how it ended is not known.")
     return OK
 
 
 def progress(args: argparse.Namespace) -> int:
     """How far a job is; 1 when its log shows no progress. Raises SlurmError, LogProblem."""
     path: Path | None = Path(args.job)
-    if not Path(args.job).exists():
+    if _JOB_ID.fullmatch(args.job) and not Path(args.job).is_file():
         _, path = _find(args, Cluster(Runner()))
     if path is None:
         return NO
@@ -56,14 +60,14 @@ def progress(args: argparse.Namespace) -> int:
     if args.json:
         print_json(found.to_json())
     else:
-        print_facts(_facts(found), out(color=args.color))
+        print_facts(progress_facts(found), out(color=args.color))
     return OK
 
 
 def _find(args: argparse.Namespace, cluster: Cluster) -> tuple[Job | None, Path | None]:
     """The job, if Slurm still knows it, and its log; what was submitted from here is remembered longer."""
     entry = None
-    if args.job.isdigit():
+    if _JOB_ID.fullmatch(args.job) and args.job.isdigit():
         entry = history.find(int(args.job), load_settings(args.config).job_root)
     try:
         job = cluster.job(args.job)
@@ -79,16 +83,15 @@ def _find(args: argparse.Namespace, cluster: Cluster) -> tuple[Job | None, Path 
     return None, None
 
 
-def _follow(cluster: Cluster, job: Job, path: Path) -> int:
-    tail = Tail(path)
+def _follow(cluster: Cluster, job: Job, lines: Lines) -> int:
     told = ""
     asked_at = time.monotonic()
     while True:
-        for line in _lines(tail):
+        for line in lines.new():
             print(line, flush=True)
         if job.ended:
-            if tail.partial:
-                print(clean_line(tail.partial), flush=True)
+            for line in lines.rest():
+                print(line, flush=True)
             complain(f"job {job.display_id} ended: {job.state}.")
             return OK if job.state == "COMPLETED" else NO
         waiting = f"job {job.display_id} is pending. {explain(job.reason)}" if job.state == "PENDING" else ""
@@ -110,32 +113,3 @@ def _ask_again(cluster: Cluster, job: Job) -> Job:
     if found is None:
         raise SlurmError(f"Slurm has forgotten job {job.display_id}, so how it ended is not known.")
     return found
-
-
-def _lines(tail: Tail) -> Iterator[str]:
-    """What the log has gained, made harmless for a terminal."""
-    while True:
-        try:
-            lines = tail.poll()
-        except LogMissing:
-            return
-        yield from map(clean_line, lines)
-        if not tail.behind:
-            return
-
-
-def _facts(found: Progress) -> list[tuple[str, str]]:
-    total = f" of {found.total}" if found.total else ""
-    share = f", {found.fraction:.1%}" if found.fraction is not None else ""
-    facts = [
-        ("step", f"{found.step}{total}{share}"),
-        ("loss", f"{found.loss}"),
-        ("rate", f"{found.rate} {found.rate_unit or ''}"),
-    ]
-    if found.ended:
-        facts.append(("ended", f"{found.ended.why}, exit code {found.ended.code}"))
-    elif found.eta_s is not None:
-        from datetime import timedelta
-
-        facts.append(("ETA", format_duration(timedelta(seconds=found.eta_s))))
-    return [(name, value.replace("None", "unknown")) for name, value in facts]
