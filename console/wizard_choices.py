@@ -78,7 +78,9 @@ def fit_sentence(snapshot: Snapshot, spec: JobSpec | None) -> tuple[str, str]:
         longest = format_duration(limit)
         return f"{shape}Partition {safe(fit.partition.name)} allows {longest} at most: ask for less time.", "bold red"
     if fit.possible < need.nodes:
-        text = f"Only {fit.possible} nodes of {safe(fit.partition.name)} could ever give {wanted}: it could never start."
+        text = (
+            f"Only {fit.possible} nodes of {safe(fit.partition.name)} could ever give {wanted}: it could never start."
+        )
         return shape + text, "bold red"
     text = f"{fit.fitting} of {fit.possible} nodes of {safe(fit.partition.name)} have {wanted} free at this moment"
     if fit.fitting >= need.nodes:

@@ -41,6 +41,14 @@ class Answered(Message):
         self.refusal = refusal
 
 
+class StepButton(Button):
+    """A button that takes every press: Textual's ignores keys for a moment after one."""
+
+    def action_press(self) -> None:
+        """Enter."""
+        self.press()
+
+
 class WizardScreen(ModeScreen):
     """Holds the fields' texts; everything else follows from them."""
 
@@ -84,8 +92,8 @@ class WizardScreen(ModeScreen):
         yield Static(id="note")
         yield Static(id="field-help")
         with Horizontal(id="buttons"):
-            yield Button("Back", id="back", compact=True)
-            yield Button("Next", id="next", variant="primary", compact=True)
+            yield StepButton("Back", id="back", compact=True)
+            yield StepButton("Next", id="next", variant="primary", compact=True)
 
     def show(self, snapshot: Snapshot) -> None:
         """Fill the form once the cluster is known; later only say what would start."""

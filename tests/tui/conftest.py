@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from textual.app import App
 from textual.pilot import Pilot
 
 from console.app import SlurmConsole
@@ -26,7 +27,9 @@ def private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def live_console(
-    slurm_env: Mapping[str, str], private_home: Path, monkeypatch: pytest.MonkeyPatch
+    slurm_env: Mapping[str, str],
+    private_home: Path,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[], SlurmConsole]:
     """Makes consoles on the session's cluster."""
     monkeypatch.setenv("SLURM_CONF", slurm_env["SLURM_CONF"])
@@ -53,11 +56,12 @@ async def until(pilot: Pilot[None], ready: Callable[[], object], what: str, time
     """Let the app run until `ready`; fail the test, naming `what`, after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not ready():
-        assert time.monotonic() < deadline, f"not within {timeout:g} s: {what}"
+        if time.monotonic() > deadline:
+            pytest.fail(f"not within {timeout:g} s: {what}\n{screen_text(pilot.app)}", pytrace=False)
         await pilot.pause(0.05)
     await pilot.pause()
 
 
-def screen_text(app: SlurmConsole) -> str:
+def screen_text(app: App[None]) -> str:
     """What a person sees, as lines of text."""
     return "\n".join("".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips())
