@@ -27,11 +27,15 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    jobs_interval: float = Field(5.0, ge=1, description="Seconds between two looks at the queue, at least.")
-    nodes_interval: float = Field(15.0, ge=1, description="Seconds between two looks at the nodes, at least.")
-    job_root: Path | None = Field(None, description="Where submissions keep their folders; compute nodes must see it.")
-    theme: str = Field("textual-dark", description="A Textual theme; `textual-ansi` uses the terminal's own colours.")
-    read_only: bool = Field(False, description="Refuse to submit or change anything.")
+    jobs_interval: float = Field(default=5.0, ge=1, description="Seconds between two looks at the queue, at least.")
+    nodes_interval: float = Field(default=15.0, ge=1, description="Seconds between two looks at the nodes, at least.")
+    job_root: Path | None = Field(
+        default=None, description="Where submissions keep their folders; compute nodes must see it."
+    )
+    theme: str = Field(
+        default="textual-dark", description="A Textual theme; `textual-ansi` uses the terminal's own colours."
+    )
+    read_only: bool = Field(default=False, description="Refuse to submit or change anything.")
 
     @field_validator("job_root")
     @classmethod

@@ -13,10 +13,10 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 LEGEND = """GPUs are counted once each:
-  █ usable       a new job could have it at this moment
-  ░ allocated    held by jobs
-  ▒ stranded     free, but its node has no CPU or memory left for it
-  ╳ unavailable  its node is down, drained, reserved or powered down"""
+  █ ▮ usable       a new job could have it at this moment
+  ░ ▯ allocated    held by jobs
+  ▒   stranded     free, but its node has no CPU or memory left for it
+  ╳   unavailable  its node is down, drained, reserved or powered down"""
 
 
 class HelpScreen(ModalScreen[None]):

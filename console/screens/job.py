@@ -63,7 +63,7 @@ class JobScreen(ModeScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back"),
         Binding("slash", "search", "Search", key_display="/"),
-        Binding("o", "other_log", "stdout/stderr"),
+        Binding("o", "other_log", "Other log"),
     ]
 
     def __init__(self) -> None:

@@ -58,9 +58,9 @@ class WizardScreen(ModeScreen):
         Binding("escape", "step(-1)", "Back"),
         Binding("down", "app.focus_next", "Next field", show=False),
         Binding("up", "app.focus_previous", "Previous field", show=False),
-        Binding("ctrl+n", "step(1)", "Next step"),
-        Binding("e", "edit", "Edit script"),
-        Binding("t", "test_only", "Ask Slurm (--test-only)"),
+        Binding("ctrl+n", "step(1)", "Next"),
+        Binding("e", "edit", "Edit"),
+        Binding("t", "test_only", "Ask Slurm"),
         Binding("u", "undo_edit", "Undo edit"),
         Binding("ctrl+r", "reset", "Start over"),
     ]

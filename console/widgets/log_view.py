@@ -64,8 +64,8 @@ class LogView(ScrollView, can_focus=True):
         Binding("left", "scroll_sideways(-1)", "Left", show=False),
         Binding("right", "scroll_sideways(1)", "Right", show=False),
         Binding("home,g", "to_start", "Start", show=False),
-        Binding("end,G,f", "follow", "Follow"),
-        Binding("z", "fold", "Fold progress"),
+        Binding("end,G,f", "follow", "Follow", show=False),
+        Binding("z", "fold", "Fold"),
         Binding("n", "search_next(False)", "Next match", show=False),
         Binding("N", "search_next(True)", "Previous match", show=False),
     ]

@@ -12,6 +12,7 @@ from jobs.slurm.availability import count_gpus, unavailable_cause
 from jobs.slurm.records import Node, Partition
 from jobs.slurm.snapshot import Snapshot
 
+_CELLS = {"usable": "▮", "allocated": "▯", "stranded": "▒", "unavailable": "╳"}
 _CELLS_SHOWN = 16
 
 
@@ -53,8 +54,8 @@ def _entry(node: Node, gates: list[Partition]) -> Text:
     entry = Text(safe(node.name), "dim" if unavailable_cause(node, gates) else "")
     entry.append(" ")
     for count in count_gpus([node], gates):
-        for number, (_, glyph, colour) in zip(count_parts(count), PARTS, strict=True):
-            entry.append(glyph * min(number, _CELLS_SHOWN), colour)
+        for number, (what, _, colour) in zip(count_parts(count), PARTS, strict=True):
+            entry.append(_CELLS[what] * min(number, _CELLS_SHOWN), colour)
             if number > _CELLS_SHOWN:
                 entry.append(f"×{number}", colour)
     return entry

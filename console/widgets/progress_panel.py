@@ -45,7 +45,7 @@ def progress_text(progress: Progress | None, job: Job | None, problem: str, widt
     """The panel's text for a width in cells."""
     if progress is None:
         return Text(_nothing_yet(job, problem), "dim")
-    lines = [_bar_line(progress, width), _numbers_line(progress)]
+    lines = [_bar_line(progress, width), _numbers_line(progress, width)]
     warning = _warning(progress, job, now)
     if warning:
         lines.append(Text(warning, "bold yellow"))
@@ -102,12 +102,14 @@ def _word(progress: Progress) -> tuple[str, str]:
     return f"✗ {safe(progress.ended.why)}{code}", "bold red"
 
 
-def _numbers_line(progress: Progress) -> Text:
+def _numbers_line(progress: Progress, width: int) -> Text:
+    """Loss and rate, each with its course as far as there is room."""
+    cells = max(4, min(_COURSE, (width - 50) // 2))
     line = Text()
     line.append("loss ", "dim").append(number(progress.loss), "bold")
-    line.append(f" {sparkline(progress.losses)}   ", "magenta")
+    line.append(f" {sparkline(progress.losses, cells)}   ", "magenta")
     line.append("rate ", "dim").append(number(progress.rate), "bold")
-    line.append(f" {progress.rate_unit or ''} ", "dim").append(sparkline(progress.rates), "cyan")
+    line.append(f" {progress.rate_unit or ''} ", "dim").append(sparkline(progress.rates, cells), "cyan")
     if progress.ranks:
         line.append(f"   {progress.ranks} ranks", "dim")
     return line

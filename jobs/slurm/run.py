@@ -85,7 +85,7 @@ class LogEntry:
     @property
     def command(self) -> str:
         """The command as a person would type it into a shell."""
-        return shlex.join(self.argv)
+        return " ".join(map(_shell_word, self.argv))
 
 
 @dataclass(slots=True)
@@ -104,6 +104,16 @@ class CommandLog:
         """How many commands were started in the last 60 s."""
         since = (time.time() if now is None else now) - 60.0
         return sum(1 for entry in tuple(self.entries) if entry.at >= since)
+
+
+def _shell_word(word: str) -> str:
+    """Quoted for a shell; control characters as bash's $'...' writes them."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
+    return (
+        "$'" + "".join(c if c.isprintable() else "".join(f"\\x{b:02x}" for b in os.fsencode(c)) for c in escaped) + "'"
+    )
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
