@@ -152,12 +152,12 @@ def test_the_map_has_a_cell_for_each_gpu_and_counts_the_other_nodes() -> None:
     )  # fmt: skip
     lines = map_text(snapshot(nodes, (partition(),)), 16).plain.splitlines()
     assert [line.rstrip() for line in lines] == [
-        "n1 ███░", "n2 ╳╳╳╳", "n3 ██▒▒", "2 nodes without GPUs, 1 idle",
+        "n1 ▮▮▮▯", "n2 ╳╳╳╳", "n3 ▮▮▒▒", "2 nodes without GPUs, 1 idle",
     ]  # fmt: skip
 
 
 def test_many_gpus_of_one_kind_are_a_number() -> None:
-    assert map_text(snapshot((node("n1", 64),), (partition(),)), 80).plain.rstrip() == "n1 " + "█" * 16 + "×64"
+    assert map_text(snapshot((node("n1", 64),), (partition(),)), 80).plain.rstrip() == "n1 " + "▮" * 16 + "×64"
 
 
 @given(st.lists(st.integers(1, 16), min_size=1, max_size=30), st.integers(30, 200))
