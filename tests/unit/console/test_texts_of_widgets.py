@@ -165,7 +165,7 @@ def test_the_map_shows_each_node_once_and_is_never_wider_than_its_width(gpus: li
     nodes = tuple(node(f"gpu{number:02}", count) for number, count in enumerate(gpus))
     shown = map_text(snapshot(nodes, (partition(),)), width).plain
     assert [shown.count(node.name) for node in nodes] == [1] * len(nodes)
-    assert shown.count("█") == sum(gpus)
+    assert shown.count("▮") == sum(gpus)
     assert max(cell_len(line.rstrip()) for line in shown.splitlines()) <= width
 
 
