@@ -16,6 +16,9 @@ _CONTROLS.update(dict.fromkeys(range(0x80, 0xA0), 0xFFFD))
 _CONTROLS.update(dict.fromkeys(range(0xD800, 0xE000), 0xFFFD))
 _CONTROLS.update(dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x2028, 0x2029, 0xFEFF], 0xFFFD))
 
+_DECADES = 1e9
+"""Seconds. A log may claim times of any size, infinity included."""
+
 
 def safe(text: str) -> str:
     """Control characters as pictures (ESC is ␛); C1 controls, lone surrogates and direction overrides as U+FFFD."""
@@ -42,7 +45,9 @@ def age(seconds: float) -> str:
         return f"{max(0, int(seconds))} s"
     if seconds < 5400:
         return f"{round(seconds / 60)} min"
-    return f"{round(seconds / 3600)} h" if seconds < 172_800 else f"{round(seconds / 86400)} d"
+    if seconds < 172_800:
+        return f"{round(seconds / 3600)} h"
+    return f"{round(seconds / 86400)} d" if seconds < _DECADES else "decades"
 
 
 def clock(moment: datetime | None) -> str:
@@ -85,7 +90,7 @@ def duration(seconds: float | None) -> str:
     """Seconds as `3:04:05`; a dash when unknown. Guesses of an ETA may be of any size."""
     if seconds is None or math.isnan(seconds):
         return "—"
-    return format_duration(timedelta(seconds=seconds)) if seconds < 1e9 else "decades"
+    return format_duration(timedelta(seconds=seconds)) if seconds < _DECADES else "decades"
 
 
 def plural(count: int, word: str) -> str:
