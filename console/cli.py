@@ -44,11 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from console.settings import SettingsError
     from console.tables import complain
+    from jobs.errors import UsageError
     from jobs.logs.opening import LogProblem
     from jobs.slurm.run import SlurmError
-    from jobs.spec import SpecError
 
     module, _, function = (args.function or "console.start:console").partition(":")
     try:
@@ -59,7 +58,7 @@ def _run(args: argparse.Namespace) -> int:
     except LogProblem as error:
         complain(str(error))
         return 1
-    except (SettingsError, SpecError) as error:
+    except UsageError as error:
         complain(str(error))
         return 2
     assert isinstance(code, int)

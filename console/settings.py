@@ -10,6 +10,7 @@ from pathlib import Path
 from platformdirs import user_config_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from jobs.errors import UsageError
 from jobs.spec_problems import described
 
 if sys.version_info >= (3, 11):
@@ -18,7 +19,7 @@ else:
     import tomli as tomllib
 
 
-class SettingsError(Exception):
+class SettingsError(UsageError):
     """The settings cannot be read. The message is one sentence for people."""
 
 

@@ -89,6 +89,8 @@ _ELSEWHERE = {"resources": "resources.time_limit"}
 """Where a table's own problem is shown: a time limit that is too short for a requeue is all that resources has."""
 
 Values = dict[str, str]
+Choices = list[tuple[str, str]]
+"""(shown, value) pairs of a field that is a choice."""
 
 
 def values_of(spec: JobSpec) -> Values:

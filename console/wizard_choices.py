@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+from console.spec_form import Choices
 from console.text import safe
 from jobs.sandbox.place import VARIABLE
 from jobs.slurm.availability import GpuCount, PartitionGpus, availability
@@ -13,9 +13,6 @@ from jobs.slurm.records import Partition
 from jobs.slurm.snapshot import Snapshot
 from jobs.slurm.times import format_duration
 from jobs.spec import JobSpec, default_spec
-
-if TYPE_CHECKING:
-    from console.widgets.form_row import Choices
 
 _FIXED: dict[str, Choices] = {
     "requeue": [("no", ""), ("yes", "yes")],

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from jobs import values
+from jobs.errors import UsageError
 from jobs.spec_problems import described, sentence
 
 if sys.version_info >= (3, 11):
@@ -39,7 +40,7 @@ SIGNAL_SECONDS = 120
 _SHORTEST_REQUEUE = timedelta(minutes=5)
 
 
-class SpecError(Exception):
+class SpecError(UsageError):
     """A spec that cannot be read or used. The message is one sentence; `problems` holds (dotted field, text) pairs."""
 
     def __init__(self, message: str, problems: list[tuple[str, str]] | None = None) -> None:

@@ -18,9 +18,9 @@ from textual.widgets import Button, ContentSwitcher, Static
 
 from console.editor import edit_text
 from console.screens.base import ModeScreen
-from console.spec_form import FIELDS, STEPS, Values, applies, spec_of, values_of
+from console.spec_form import FIELDS, STEPS, Choices, Values, applies, spec_of, values_of
 from console.text import safe_lines
-from console.widgets.form_row import Choices, FormRow
+from console.widgets.form_row import FormRow
 from console.wizard_choices import choices_for, fit_sentence, starting_spec
 from jobs import history
 from jobs.sbatch import SubmitRefused

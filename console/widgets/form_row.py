@@ -11,10 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Label, Select, Static, TextArea
 
-from console.spec_form import Field, Kind
-
-Choices = list[tuple[str, str]]
-"""(shown, value) pairs."""
+from console.spec_form import Choices, Field, Kind
 
 
 class FormRow(Horizontal):
