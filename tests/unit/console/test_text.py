@@ -56,7 +56,8 @@ def test_fit_pads_cuts_and_aligns() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "text"), [
-    (-3, "0 s"), (4.9, "4 s"), (99, "99 s"), (180, "3 min"), (7200, "2 h"), (86400 * 5, "5 d"), (float("inf"), "decades"),
+    (-3, "0 s"), (4.9, "4 s"), (99, "99 s"), (180, "3 min"), (7200, "2 h"), (86400 * 5, "5 d"),
+    (float("inf"), "decades"),
 ])  # fmt: skip
 def test_an_age_has_one_unit(seconds: float, text: str) -> None:
     assert age(seconds) == text
