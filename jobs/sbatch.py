@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobs.slurm.run import Answer, SlurmError
+from jobs.slurm.run import Answer, CommandFailed, SlurmError, is_unreachable
 
 SBATCH_TIMEOUT = 150.0
 """Seconds. sbatch itself retries for up to two minutes when Slurm cannot take jobs."""
@@ -17,13 +17,6 @@ _VERDICT = re.compile(
     r" on (?:nodes )?(?P<nodes>\S+)(?: in partition (?P<partition>\S+))?"
 )
 _PREFIX = re.compile(r"^(?:sbatch: )?(?:(?:error|fatal): )?(?:Batch job submission failed: |allocation failure: )?")
-_UNREACHABLE = (
-    "Unable to contact slurm controller",
-    "Socket timed out",
-    "Unable to process configuration file",
-    "Protocol authentication error",
-    "Zero Bytes were transmitted or received",
-)  # fmt: skip
 
 
 class SubmitRefused(SlurmError):
@@ -72,7 +65,7 @@ def refusal(answer: Answer) -> SlurmError:
     lines = tuple(_lines(answer.error_text))
     telling = [line for line in lines if "error:" in line or "failure:" in line or "fatal:" in line][-1:] or lines[:1]
     reason = _PREFIX.sub("", telling[0]) if telling else f"sbatch ended with code {answer.returncode} and said nothing"
-    if any(text in line for line in lines for text in _UNREACHABLE):
+    if is_unreachable(CommandFailed(answer)):
         return SlurmError(f"Slurm could not be asked: {reason.rstrip('.')}.")
     return SubmitRefused(reason, lines)
 

@@ -97,11 +97,13 @@ def prepare(
 def submit(submission: Submission, runner: Runner) -> Submitted:
     """Hand the script to sbatch, once. May take two minutes, for sbatch retries by itself when Slurm is busy.
 
-    Raises SubmitRefused when Slurm says no. After CommandTimeout the job may exist: ask `find_job`.
+    Raises SubmitRefused when Slurm says no; the folder is then removed. After CommandTimeout the job may exist: ask
+    `find_job`.
     """
     argv = ("sbatch", "--parsable", f"--comment={submission.comment}", submission.script.name)
     answer = runner.run(argv, timeout=SBATCH_TIMEOUT, cwd=submission.folder)
     if answer.returncode:
+        shutil.rmtree(submission.folder, ignore_errors=True)
         raise refusal(answer)
     job_id, cluster = parse_job_id(answer)
     output = log_path(submission, job_id)

@@ -17,6 +17,7 @@ class Lines:
     """A log that may grow; its lines come whole and harmless for a terminal. `path` may not exist yet."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._tail = Tail(path)
         self._rest = b""
 

@@ -94,7 +94,7 @@ def _follow(cluster: Cluster, job: Job, lines: Lines) -> int:
                 print(line, flush=True)
             complain(f"job {job.display_id} ended: {job.state}.")
             return OK if job.state == "COMPLETED" else NO
-        waiting = f"job {job.display_id} is pending. {explain(job.reason)}" if job.state == "PENDING" else ""
+        waiting = _waiting(job, lines)
         if waiting and waiting != told:
             told = waiting
             complain(waiting)
@@ -102,6 +102,13 @@ def _follow(cluster: Cluster, job: Job, lines: Lines) -> int:
         if time.monotonic() - asked_at >= ASK_EVERY:
             asked_at = time.monotonic()
             job = _ask_again(cluster, job)
+
+
+def _waiting(job: Job, lines: Lines) -> str:
+    """Why nothing is printed, or an empty text."""
+    if job.state == "PENDING":
+        return f"job {job.display_id} is pending. {explain(job.reason)}"
+    return "" if lines.path.exists() else f"job {job.display_id} is {job.state}, but {lines.path} is not there yet."
 
 
 def _ask_again(cluster: Cluster, job: Job) -> Job:

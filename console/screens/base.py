@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from rich.text import Text
 from textual import events
@@ -10,11 +10,9 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
+from console.screens.host import Host
 from console.widgets.status_bar import StatusBar
 from jobs.slurm.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from console.app import SlurmConsole
 
 MODES = (
     ("overview", "1", "Overview"),
@@ -46,9 +44,9 @@ class ModeScreen(Screen[None]):
     AUTO_FOCUS = "RowTable"
 
     @property
-    def console_app(self) -> SlurmConsole:
-        """The app, typed."""
-        return cast("SlurmConsole", self.app)
+    def console_app(self) -> Host:
+        """The app, as screens know it."""
+        return cast("Host", self.app)
 
     def content(self) -> ComposeResult:
         """The widgets between tabs and footer."""

@@ -39,7 +39,7 @@ class OverviewScreen(ModeScreen):
         )
         yield Static(id="mine", classes="heading")
         yield RowTable[Job](JOB_COLUMNS, lambda job: job.job_id, id="my-jobs")
-        yield Static("Nodes: one cell per GPU", classes="heading")
+        yield Static("Nodes: one cell per GPU (▮ usable, ▯ allocated)", classes="heading")
         with VerticalScroll(id="map", can_focus=False):
             yield NodeMap()
 

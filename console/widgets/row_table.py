@@ -56,8 +56,8 @@ class RowTable(ScrollView, Generic[R], can_focus=True):
 
     cursor_key: var[str | None] = var(None)
 
-    class Chosen(Message):
-        """Enter or a double click on the row with `key`."""
+    class RowMessage(Message):
+        """About the row with `key`."""
 
         def __init__(self, table: RowTable[Any], key: str) -> None:
             super().__init__()
@@ -69,18 +69,11 @@ class RowTable(ScrollView, Generic[R], can_focus=True):
             """The table, for selectors."""
             return self.table
 
-    class CursorMoved(Message):
-        """The cursor is on another row; `key` is None in an empty table."""
+    class Chosen(RowMessage):
+        """Enter or a double click."""
 
-        def __init__(self, table: RowTable[Any], key: str | None) -> None:
-            super().__init__()
-            self.table = table
-            self.key = key
-
-        @property
-        def control(self) -> RowTable[Any]:
-            """The table, for selectors."""
-            return self.table
+    class CursorMoved(RowMessage):
+        """The cursor is on another row; `key` is empty in an empty table."""
 
     def __init__(
         self, columns: Sequence[Column[R]], key: Callable[[R], str], *, empty: str = "", id: str | None = None
@@ -214,7 +207,7 @@ class RowTable(ScrollView, Generic[R], can_focus=True):
         for key in (old, new):
             if key in self._index:
                 self._refresh_row(self._index[key])
-        self.post_message(self.CursorMoved(self, new))
+        self.post_message(self.CursorMoved(self, new or ""))
 
     @property
     def _page_height(self) -> int:
@@ -242,9 +235,9 @@ class RowTable(ScrollView, Generic[R], can_focus=True):
             return
         top = self.scroll_offset.y
         if index < top:
-            self.scroll_to(y=index, animate=False)
+            self.scroll_to(y=index, animate=False, force=True)
         elif index >= top + height:
-            self.scroll_to(y=index - height + 1, animate=False)
+            self.scroll_to(y=index - height + 1, animate=False, force=True)
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width

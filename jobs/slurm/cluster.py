@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from jobs.slurm import commands, parse
 from jobs.slurm.records import Job, Partition
-from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError
+from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError, is_unreachable
 from jobs.slurm.snapshot import EMPTY, Part, Snapshot
 
 T = TypeVar("T")
@@ -28,9 +28,14 @@ class Cluster:
         self.runner = runner
         self.snapshot = EMPTY
         self._config: parse.Record = {}
+        self._down = ""
 
     def refresh(self, *, jobs: bool = True, nodes: bool = True, mine: bool = False) -> Snapshot:
-        """Ask for jobs, for nodes with partitions, or both. What fails keeps its last records and gains a problem."""
+        """Ask for jobs, for nodes with partitions, or both. What fails keeps its last records and gains a problem.
+
+        Once Slurm turns out to be out of reach, the rest is not asked.
+        """
+        self._down = ""
         self._identify()
         old = self.snapshot
         fresh_jobs = self._read(old.jobs, commands.squeue(me=mine), parse.parse_jobs) if jobs else old.jobs
@@ -77,7 +82,8 @@ class Cluster:
             return
         try:
             config = self._config = parse.parse_config(self.runner.check(commands.show_config()).text)
-        except SlurmError:
+        except SlurmError as error:
+            self._note_down(error)
             return
         self.snapshot = dataclasses.replace(
             self.snapshot,
@@ -85,15 +91,22 @@ class Cluster:
             slurm_version=config.get("SLURM_VERSION", ""),
         )
 
+    def _note_down(self, error: SlurmError) -> None:
+        if is_unreachable(error):
+            self._down = str(error)
+
     def _parse_partitions(self, text: str) -> tuple[tuple[Partition, ...], int]:
         partitions, skipped = parse.parse_partitions(text)
         return tuple(parse.with_cluster_defaults(partition, self._config) for partition in partitions), skipped
 
     def _read(self, old: Part[T], argv: list[str], parser: Parser[T], none: str = "") -> Part[T]:
         """The next part. `none` is what the command prints when there are no records."""
+        if self._down:
+            return dataclasses.replace(old, problem=self._down)
         try:
             answer = self.runner.check(argv)
         except SlurmError as error:
+            self._note_down(error)
             return dataclasses.replace(old, problem=str(error))
         records, skipped = parser(answer.text)
         if not records and answer.text.strip() != none:

@@ -106,6 +106,22 @@ class CommandLog:
         return sum(1 for entry in tuple(self.entries) if entry.at >= since)
 
 
+_UNREACHABLE = (
+    "Unable to contact slurm controller",
+    "Socket timed out",
+    "Unable to process configuration file",
+    "Protocol authentication error",
+    "Zero Bytes were transmitted or received",
+)
+
+
+def is_unreachable(error: SlurmError) -> bool:
+    """Whether other questions would wait in vain too: no answer in time, or no controller."""
+    if isinstance(error, CommandFailed):
+        return any(text in error.answer.error_text for text in _UNREACHABLE)
+    return isinstance(error, CommandTimeout)
+
+
 def _shell_word(word: str) -> str:
     """Quoted for a shell; control characters as bash's $'...' writes them."""
     if word.isprintable():

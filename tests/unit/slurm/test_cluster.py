@@ -279,3 +279,15 @@ def test_the_same_problem_is_told_once() -> None:
 )
 def test_a_release_is_compared_by_its_first_two_numbers(text: str, version: tuple[int, int] | None) -> None:
     assert version_tuple(text) == version
+
+
+def test_out_of_reach_is_found_out_with_one_question(tmp_path: Path) -> None:
+    for name in ("scontrol", "squeue"):
+        script = tmp_path / name
+        script.write_text("#!/bin/sh\necho 'load error: Unable to contact slurm controller' >&2; exit 1\n")
+        script.chmod(0o755)
+    cluster = Cluster(Runner({"PATH": f"{tmp_path}:/usr/bin:/bin"}))
+    snapshot = cluster.refresh()
+    assert len(cluster.runner.log.entries) == 1
+    assert snapshot.problems == ("scontrol: load error: Unable to contact slurm controller",)
+    assert all(part.problem for part in (snapshot.jobs, snapshot.nodes, snapshot.partitions))
