@@ -10,7 +10,7 @@ from jobs.sandbox.binaries import find
 from jobs.sandbox.place import VARIABLE, Place
 
 # Each of Slurm's commands takes its options from variables that begin with its name (sbatch(1), squeue(1), ...).
-_PREFIXES = ("SLURM", "SBATCH_", "SALLOC_", "SRUN_", "SQUEUE_", "SINFO_", "SCANCEL_", "SCONTROL_", "MUNGE_")
+_PREFIXES = ("SLURM_", "SLURMD_", "SBATCH_", "SALLOC_", "SRUN_", "SQUEUE_", "SINFO_", "SCANCEL_", "SCONTROL_", "MUNGE_")
 
 
 def clean_environment(place: Place, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

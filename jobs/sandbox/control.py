@@ -87,7 +87,8 @@ def start(layout: Layout | None = None, directory: Path | None = None, say: Say 
         if alive:
             say(f"Repairing the sandbox in {place.directory}: {', '.join(before.missing) or 'nodes'} not running.")
         else:
-            say(f"Starting Slurm {binaries.release()[2]} with {len(wanted.nodes())} nodes in {place.directory}.")
+            count = len(wanted.nodes())
+            say(f"Starting Slurm {binaries.release()[2]}, {count} node{'s'[: count > 1]}, in {place.directory}.")
             _write(place, wanted, fresh=before.layout != wanted)
         _start_missing(place, wanted)
         _wait_until_up(place, wanted)
