@@ -156,7 +156,8 @@ def test_ranks_get_usr1_and_code_75_queues_the_job_again(slurm_env: dict[str, st
     slurm(slurm_env, "scancel", "--batch", "--signal=USR1", str(job.job_id))
     wait_until(lambda: lines("are queued again") == 1, 60, "the script asked for a requeue")
     assert lines("stopping rank") == 4
-    # A requeued job waits two minutes by default; its owner may start it soon (in the same second its credential is still revoked).
+    # A requeued job waits two minutes by default; its owner may start it earlier, but not in the second of the requeue,
+    # when its credential is still revoked.
     wait_until(lambda: restarted(slurm_env, job), 30, "Slurm counts a restart")
     slurm(slurm_env, "scontrol", "update", f"JobId={job.job_id}", "StartTime=now+3")
     log = completed(slurm_env, job)
