@@ -30,7 +30,8 @@ class Kind(Enum):
 class Field:
     """One field: its dotted place in JobSpec, its label, the step it belongs to.
 
-    `only` is (other field, value): the field matters only while the other one has that value.
+    `only` is (other field, value): the field matters only while the other one has that value. `empty` says what an
+    empty field means.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Field:
     step: str
     kind: Kind = Kind.TEXT
     only: tuple[str, str] | None = None
+    empty: str = ""
 
     @property
     def widget_id(self) -> str:
@@ -62,23 +64,32 @@ STEPS = ("What", "Where", "Environment", "Review")
 FIELDS = (
     Field("run.kind", "Run", "What", Kind.CHOICE),
     Field("run.args", "Arguments", "What", Kind.WORDS, ("run.kind", "payload")),
-    Field("run.command", "Command", "What", Kind.WORDS, ("run.kind", "command")),
-    Field("run.work_dir", "Directory", "What", only=("run.kind", "command")),
+    Field("run.command", "Command", "What", Kind.WORDS, ("run.kind", "command"), empty="python3 train.py --lr 1e-3"),
+    Field("run.work_dir", "Directory", "What", only=("run.kind", "command"), empty="the job's own folder"),
     Field("name", "Job name", "What"),
     Field("requeue", "Requeue", "What", Kind.SWITCH),
     Field("resources.partition", "Partition", "Where", Kind.CHOICE),
     Field("resources.gpu_type", "GPU type", "Where", Kind.CHOICE),
     Field("resources.nodes", "Nodes", "Where", Kind.NUMBER),
     Field("resources.gpus_per_node", "GPUs per node", "Where", Kind.NUMBER),
-    Field("resources.ntasks_per_node", "Ranks per node", "Where", Kind.NUMBER),
+    Field("resources.ntasks_per_node", "Ranks per node", "Where", Kind.NUMBER, empty="one per GPU"),
     Field("resources.cpus_per_task", "CPUs per rank", "Where", Kind.NUMBER),
-    Field("resources.mem", "Memory per node", "Where"),
+    Field("resources.mem", "Memory per node", "Where", empty="the partition's default"),
     Field("resources.time_limit", "Time limit", "Where"),
-    Field("resources.account", "Account", "Where"),
-    Field("resources.qos", "QOS", "Where"),
+    Field("resources.account", "Account", "Where", empty="your default account"),
+    Field("resources.qos", "QOS", "Where", empty="the default QOS"),
     Field("runtime.kind", "Runtime", "Environment", Kind.CHOICE),
-    Field("runtime.image", "Image", "Environment", only=("runtime.kind", "apptainer")),
-    Field("runtime.binds", "Binds", "Environment", Kind.WORDS, ("runtime.kind", "apptainer")),
+    Field(
+        "runtime.image", "Image", "Environment", only=("runtime.kind", "apptainer"), empty="/absolute/path/to/image.sif"
+    ),
+    Field(
+        "runtime.binds",
+        "Binds",
+        "Environment",
+        Kind.WORDS,
+        ("runtime.kind", "apptainer"),
+        empty="nothing besides the job's folder",
+    ),
     Field("runtime.python", "Python", "Environment"),
     Field("launch.launcher", "Launcher", "Environment", Kind.CHOICE),
     Field("runtime.setup", "Shell lines before", "Environment", Kind.LINES),

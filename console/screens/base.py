@@ -75,7 +75,7 @@ class ModeScreen(Screen[None]):
         """Say so when the terminal is too small to be of use."""
         small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
         self.set_class(small, "too-small")
-        self.set_class(event.size.width < 100, "narrow")
+        self.set_class(event.size.width >= 130, "wide")
         self.set_class(event.size.height < 30, "short")
         if small:
             have, need = f"{event.size.width}x{event.size.height}", f"{SMALLEST[0]}x{SMALLEST[1]}"

@@ -39,7 +39,7 @@ class NodesScreen(TableScreen[Node]):
         away = sum(1 for node in nodes if unavailable_cause(node, partitions))
         line = Text(plural(total, "node"), "bold")
         line.append(f", {sum(1 for node in nodes if node.state == 'IDLE')} idle")
-        line.append(f", {away} take no jobs", "yellow" if away else "")
+        line.append(f", {away} {'takes' if away == 1 else 'take'} no jobs", "yellow" if away else "")
         if shown != total:
             line.append(f"   filter shows {shown}", "bold cyan")
         return line

@@ -30,6 +30,9 @@ from jobs.slurm.snapshot import Snapshot
 from jobs.spec import JobSpec, SpecError
 from jobs.submit import Submitted, find_job, new_folder, prepare, script_for, submit, test_only
 
+_WIDE = 130
+"""Columns from which the script is shown beside the form."""
+
 
 class Answered(Message):
     """sbatch answered from a worker: a submission, a verdict's sentence, or a refusal with all its lines."""
@@ -81,14 +84,17 @@ class WizardScreen(ModeScreen):
     def content(self) -> ComposeResult:
         """Steps, the fields of each, the review, help, buttons."""
         yield Static(id="steps")
-        with ContentSwitcher(initial="step-What", id="step-area"):
-            for step in STEPS[:-1]:
-                with VerticalScroll(id=f"step-{step}", can_focus=False):
-                    for field in FIELDS:
-                        if field.step == step:
-                            yield FormRow(field, "", [])
-            with VerticalScroll(id="step-Review"):
-                yield Static(id="script")
+        with Horizontal(id="step-line"):
+            with ContentSwitcher(initial="step-What", id="step-area"):
+                for step in STEPS[:-1]:
+                    with VerticalScroll(id=f"step-{step}", can_focus=False):
+                        for field in FIELDS:
+                            if field.step == step:
+                                yield FormRow(field, "", [])
+                with VerticalScroll(id="step-Review"):
+                    yield Static(id="script")
+            with VerticalScroll(id="preview", can_focus=False):
+                yield Static()
         yield Static(id="note")
         yield Static(id="field-help")
         with Horizontal(id="buttons"):
@@ -232,6 +238,7 @@ class WizardScreen(ModeScreen):
             row.show_wrong(row.field.path in self._wrong)
         self._show_help()
         self._show_note()
+        self._show_preview()
 
     def _save(self) -> None:
         draft = {"values": self.values, "step": self.step, "edited": self._edited}
@@ -308,14 +315,28 @@ class WizardScreen(ModeScreen):
             sentence, style = fit_sentence(self.console_app.snapshot, self._spec)
             self._say(sentence, style)
 
+    def _show_preview(self) -> None:
+        """The script as it grows, beside the form where the terminal is wide."""
+        self.set_class(STEPS[self.step] == "Review", "review")
+        if self._spec is None or self.size.width < _WIDE or STEPS[self.step] == "Review":
+            return
+        folder = (self.console_app.settings.job_root or history.default_root()) / "a-folder-of-its-own"
+        try:
+            script = self._script_in(self._spec, folder)
+        except SpecError as error:
+            script = f"# {error}"
+        self.query_one("#preview Static", Static).update(_coloured(safe_lines(script)))
+
+    def _script_in(self, spec: JobSpec, folder: Path) -> str:
+        return script_for(spec, folder, version_tuple(self.console_app.snapshot.slurm_version))
+
     def _show_review(self) -> None:
         self._collect()
         if self._spec is None:
             return
         try:
             self._folder = new_folder(self._spec, self.console_app.settings.job_root)
-            version = version_tuple(self.console_app.snapshot.slurm_version)
-            self._script = script_for(self._spec, self._folder, version)
+            self._script = self._script_in(self._spec, self._folder)
         except SpecError as error:
             self._say(str(error), "bold red")
             return

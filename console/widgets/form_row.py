@@ -102,7 +102,7 @@ class FormRow(Horizontal):
             return Select(options, value=self._initial, allow_blank=False, compact=True, classes="editor")
         if self.field.kind in (Kind.LINES, Kind.PAIRS):
             return TextArea(self._initial, tab_behavior="focus", classes="editor", compact=True)
-        return Input(self._initial, compact=True, classes="editor", select_on_focus=False)
+        return Input(self._initial, placeholder=self.field.empty, compact=True, classes="editor", select_on_focus=False)
 
 
 def _with(choices: Choices, text: str) -> Choices:
