@@ -26,6 +26,13 @@ class Kind(Enum):
     SWITCH = "switch"
 
 
+_WRITTEN = {
+    Kind.WORDS: "Write it as in a shell: words with blanks in quotes.",
+    Kind.LINES: "One to a line.",
+    Kind.PAIRS: "NAME=value, one to a line.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field: its dotted place in JobSpec, its label, the step it belongs to.
@@ -48,7 +55,7 @@ class Field:
 
     @property
     def help(self) -> str:
-        """The description that the model gives."""
+        """The description that the model gives, and how this form wants it written."""
         model: type[BaseModel] = JobSpec
         *tables, name = self.path.split(".")
         for table in tables:
@@ -56,7 +63,7 @@ class Field:
             assert isinstance(annotation, type)
             assert issubclass(annotation, BaseModel)
             model = annotation
-        return model.model_fields[name].description or ""
+        return f"{model.model_fields[name].description or ''} {_WRITTEN.get(self.kind, '')}".strip()
 
 
 STEPS = ("What", "Where", "Environment", "Review")

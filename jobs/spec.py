@@ -154,11 +154,11 @@ class Run(_Table):
         default="payload", description="payload: the DDP trainer that comes along. command: a program of your own."
     )
     args: tuple[Argument, ...] = Field(
-        default=("--model", "gpt-tiny", "--steps", "300"), description="Arguments of the payload, one by one."
+        default=("--model", "gpt-tiny", "--steps", "300"), description="Arguments of the payload, such as --model linear --steps 100."
     )
     command: tuple[Argument, ...] = Field(
         default=(),
-        description="Program and arguments, one by one, such as python3, train.py, --lr, 1e-3. No shell reads them.",
+        description="Program and its arguments, such as python3 train.py --lr 1e-3. No shell reads them.",
     )
     work_dir: AbsolutePath | None = Field(
         default=None, description="Directory that the command runs in. Empty: the job's own folder."

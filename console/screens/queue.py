@@ -23,7 +23,7 @@ class QueueScreen(TableScreen[Job]):
 
     MODE: ClassVar[str] = "queue"
     COLUMNS = JOB_COLUMNS
-    EMPTY = "No jobs here. Press n to build one, m to switch between your jobs and everyone's."
+    EMPTY = "No jobs here. n builds one, m switches between yours and everyone's."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "toggle_mine", "Mine/all"),
     ]

@@ -243,6 +243,9 @@ class WizardScreen(ModeScreen):
     def _save(self) -> None:
         draft = {"values": self.values, "step": self.step, "edited": self._edited}
         try:
+            if self._edited is None and self.values == values_of(self._base):
+                history.clear_draft()
+                return
             history.save_draft(json.dumps(draft))
         except OSError as error:
             self.notify(f"The draft cannot be saved: {error.strerror}.", severity="warning", markup=False)

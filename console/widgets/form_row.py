@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Label, Select, Static, TextArea
 
 from console.spec_form import Choices, Field, Kind
+
+
+class Choice(Select[str], inherit_bindings=False):
+    """A Select that opens by Enter or the space bar; the arrow keys lead from field to field."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "show_overlay", "Choose", show=False)]
 
 
 class FormRow(Horizontal):
@@ -21,7 +28,7 @@ class FormRow(Horizontal):
     FormRow { height: auto; padding: 0 1; }
     FormRow > Label { width: 18; color: $text-muted; }
     FormRow:focus-within > Label { color: $text-accent; text-style: bold; }
-    FormRow Input, FormRow Select { width: 1fr; max-width: 66; height: 1; }
+    FormRow Input, FormRow Choice { width: 1fr; max-width: 66; height: 1; }
     FormRow TextArea { width: 1fr; max-width: 66; height: 3; border: none; padding: 0; background: $boost; }
     FormRow > .wrong { width: 2; color: $text-error; text-style: bold; }
     FormRow.hidden { display: none; }
@@ -99,7 +106,7 @@ class FormRow(Horizontal):
     def _make(self) -> Widget:
         if self.field.kind in (Kind.CHOICE, Kind.SWITCH):
             options: Any = _with(self._choices, self._initial)
-            return Select(options, value=self._initial, allow_blank=False, compact=True, classes="editor")
+            return Choice(options, value=self._initial, allow_blank=False, compact=True, classes="editor")
         if self.field.kind in (Kind.LINES, Kind.PAIRS):
             return TextArea(self._initial, tab_behavior="focus", classes="editor", compact=True)
         return Input(self._initial, placeholder=self.field.empty, compact=True, classes="editor", select_on_focus=False)

@@ -72,6 +72,8 @@ def _nothing_yet(job: Job | None, problem: str) -> str:
         return safe(problem)
     if job is not None and job.state == "PENDING":
         return "The job waits; training has not begun."
+    if job is not None and job.ended:
+        return "The log of this job shows no progress."
     return "No progress lines in the log yet. It is read all the same."
 
 
