@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 from console.columns.partitions import partition_rows
+from jobs.slurm.access import access
 from jobs.slurm.availability import GpuCount, availability
+from jobs.slurm.fit import Placement
 from jobs.slurm.reasons import explain
-from jobs.slurm.records import Job, Node
+from jobs.slurm.records import Job, Node, Partition
+from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Snapshot
 
 Data = dict[str, Any]
@@ -26,7 +30,7 @@ def gpus_data(snapshot: Snapshot) -> Data:
             {
                 "partition": gpus.partition.name,
                 "state": gpus.partition.state,
-                "access": None,
+                "access": _access(gpus.partition, snapshot),
                 "gpu_types": [_count(count) for count in gpus.gpu_types],
             }
             for gpus in counted.partitions
@@ -99,6 +103,43 @@ def job_detail_data(job: Job, stdout: str | None, stderr: str | None, progress: 
         "estimated_start": _time(job.start_time) if pending else None,
         "progress": progress,
     }
+
+
+def fit_data(shape: Shape, places: Sequence[Placement], estimates: Mapping[str, datetime | None]) -> Data:
+    """The answer of `fit`: the shape, and one placement per partition."""
+    return {
+        "shape": {
+            "nodes": shape.nodes,
+            "gpus_per_node": shape.gpus_per_node,
+            "gpu_type": shape.gpu_type,
+            "ntasks_per_node": shape.ntasks_per_node,
+            "cpus_per_task": shape.cpus_per_task,
+            "memory_mib": shape.memory,
+            "time_limit_s": _seconds(shape.time_limit),
+        },
+        "placements": [
+            {
+                "partition": place.partition.name,
+                "gpu_type": place.gpu_type,
+                "starts_now": place.starts_now,
+                "nodes_needed": place.nodes_needed,
+                "nodes_fitting": place.fitting,
+                "nodes_possible": place.possible,
+                "why": list(place.why),
+                "levers": list(place.levers),
+                "notes": list(place.notes),
+                "estimated_start": _time(estimates.get(place.partition.name)),
+            }
+            for place in places
+        ],
+    }
+
+
+def _access(partition: Partition, snapshot: Snapshot) -> str | None:
+    """Whether this user's jobs are taken: "yes", "no", or None where that cannot be told."""
+    if snapshot.viewer is None:
+        return None
+    return {True: "yes", False: "no", None: None}[access(partition, snapshot.viewer).allowed]
 
 
 def _count(count: GpuCount) -> Data:

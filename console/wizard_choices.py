@@ -10,8 +10,9 @@ from jobs.sandbox.place import VARIABLE
 from jobs.slurm.availability import GpuCount, PartitionGpus, availability
 from jobs.slurm.fit import nodes_fitting
 from jobs.slurm.records import Partition
+from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Snapshot
-from jobs.slurm.times import format_duration
+from jobs.slurm.tres import parse_memory
 from jobs.spec import JobSpec, default_spec
 
 _FIXED: dict[str, Choices] = {
@@ -50,7 +51,7 @@ def starting_spec(snapshot: Snapshot) -> JobSpec:
 
 def _rank(snapshot: Snapshot, part: Partition) -> tuple[bool, bool, bool]:
     """Partitions that everyone sees go first, then those with two nodes of two GPUs, then the site's default."""
-    fit = nodes_fitting(snapshot, part.name, gpus_per_node=2, gpu_type=None, cpus_per_node=2)
+    fit = nodes_fitting(snapshot, part.name, Shape(gpus_per_node=2, ntasks_per_node=2))
     return part.hidden, fit is None or fit.possible < 2, not part.is_default
 
 
@@ -60,29 +61,30 @@ def fit_sentence(snapshot: Snapshot, spec: JobSpec | None) -> tuple[str, str]:
         return "", ""
     need = spec.resources
     shape = f"{need.nodes} nodes x {need.ranks_per_node} ranks = world size {need.world_size}. "
-    fit = nodes_fitting(
-        snapshot,
-        need.partition,
+    place = nodes_fitting(snapshot, need.partition, shape_of(spec))
+    if place is None:
+        return shape, ""
+    if place.starts_now:
+        text = f"{place.fitting} of {place.possible} nodes of {safe(place.partition.name)} have room"
+        return f"{shape}{text}: it {'may start after others' if place.notes else 'starts now'}.", "green"
+    lever = f" {place.levers[0]}" if place.levers else ""
+    if place.never:
+        return safe(f"{shape}It could never start: {place.why[0]}{lever}"), "bold red"
+    return safe(f"{shape}It would wait. {place.why[0]}{lever}"), "yellow"
+
+
+def shape_of(spec: JobSpec) -> Shape:
+    """What the scheduler sees of a spec."""
+    need = spec.resources
+    return Shape(
+        nodes=need.nodes,
         gpus_per_node=need.gpus_per_node,
         gpu_type=need.gpu_type,
-        cpus_per_node=need.ranks_per_node * need.cpus_per_task,
+        ntasks_per_node=need.ranks_per_node,
+        cpus_per_task=need.cpus_per_task,
+        memory=parse_memory(need.mem) if need.mem is not None else None,
+        time_limit=need.duration,
     )
-    if fit is None:
-        return shape, ""
-    wanted = f"{need.gpus_per_node} {need.gpu_type or ''} GPUs".replace("  ", " ") if need.gpus_per_node else "the CPUs"
-    limit = fit.partition.max_time
-    if limit is not None and need.duration > limit:
-        longest = format_duration(limit)
-        return f"{shape}Partition {safe(fit.partition.name)} allows {longest} at most: ask for less time.", "bold red"
-    if fit.possible < need.nodes:
-        text = (
-            f"Only {fit.possible} nodes of {safe(fit.partition.name)} could ever give {wanted}: it could never start."
-        )
-        return shape + text, "bold red"
-    text = f"{fit.fitting} of {fit.possible} nodes of {safe(fit.partition.name)} have {wanted} free at this moment"
-    if fit.fitting >= need.nodes:
-        return f"{shape}{text}: there is room.", "green"
-    return f"{shape}{text}: it would wait.", "yellow"
 
 
 def _partition(gpus: PartitionGpus) -> tuple[str, str]:

@@ -154,7 +154,8 @@ class Run(_Table):
         default="payload", description="payload: the DDP trainer that comes along. command: a program of your own."
     )
     args: tuple[Argument, ...] = Field(
-        default=("--model", "gpt-tiny", "--steps", "300"), description="Arguments of the payload, such as --model linear --steps 100."
+        default=("--model", "gpt-tiny", "--steps", "300"),
+        description="Arguments of the payload, such as --model linear --steps 100.",
     )
     command: tuple[Argument, ...] = Field(
         default=(),

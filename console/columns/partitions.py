@@ -8,6 +8,7 @@ from console.columns.column import Cell, Column
 from console.text import safe
 from jobs.slurm.availability import GpuCount, PartitionGpus, availability, unavailable_cause
 from jobs.slurm.records import Partition
+from jobs.slurm.rules import Rules, rules_of
 from jobs.slurm.snapshot import Snapshot
 from jobs.slurm.times import format_duration
 
@@ -34,13 +35,16 @@ def partition_rows(snapshot: Snapshot) -> list[PartitionRow]:
         if counts is not None:
             for name in job.partition.split(","):
                 counts[name] = counts.get(name, 0) + 1
-    return [_row(snapshot, gpus, running, pending) for gpus in availability(snapshot).partitions]
+    rules = rules_of(snapshot)
+    return [_row(snapshot, rules, gpus, running, pending) for gpus in availability(snapshot).partitions]
 
 
-def _row(snapshot: Snapshot, gpus: PartitionGpus, running: dict[str, int], pending: dict[str, int]) -> PartitionRow:
+def _row(
+    snapshot: Snapshot, rules: Rules, gpus: PartitionGpus, running: dict[str, int], pending: dict[str, int]
+) -> PartitionRow:
     partition = gpus.partition
     nodes = [node for node in snapshot.nodes.records if partition.name in node.partitions]
-    open_nodes = [node for node in nodes if unavailable_cause(node, [partition]) is None]
+    open_nodes = [node for node in nodes if unavailable_cause(node, [partition], rules) is None]
     return PartitionRow(
         partition=partition,
         gpu_types=gpus.gpu_types,

@@ -12,8 +12,9 @@ from console.screens.table_screen import TableScreen
 from console.text import plural, safe
 from console.widgets.row_table import RowTable
 from jobs.slurm import hostlist
-from jobs.slurm.availability import unavailable_cause
+from jobs.slurm.availability import gates_of, unavailable_cause
 from jobs.slurm.records import Node
+from jobs.slurm.rules import rules_of
 from jobs.slurm.snapshot import Snapshot
 
 
@@ -34,9 +35,10 @@ class NodesScreen(TableScreen[Node]):
 
     def summary(self, shown: int, total: int, snapshot: Snapshot) -> Text:
         """`8 nodes, 3 idle, 1 away`."""
-        partitions = list(snapshot.partitions.records)
         nodes = snapshot.nodes.records
-        away = sum(1 for node in nodes if unavailable_cause(node, partitions))
+        by_name = {part.name: part for part in snapshot.partitions.records}
+        rules = rules_of(snapshot)
+        away = sum(1 for node in nodes if unavailable_cause(node, gates_of(node, by_name), rules))
         line = Text(plural(total, "node"), "bold")
         line.append(f", {sum(1 for node in nodes if node.state == 'IDLE')} idle")
         line.append(f", {away} {'takes' if away == 1 else 'take'} no jobs", "yellow" if away else "")

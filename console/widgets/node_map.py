@@ -8,8 +8,9 @@ from textual.widget import Widget
 
 from console.bars import PARTS, count_parts
 from console.text import fit, plural, safe
-from jobs.slurm.availability import count_gpus, unavailable_cause
+from jobs.slurm.availability import count_gpus, gates_of, unavailable_cause
 from jobs.slurm.records import Node, Partition
+from jobs.slurm.rules import Rules, rules_of
 from jobs.slurm.snapshot import Snapshot
 
 _CELLS = {"usable": "▮", "allocated": "▯", "stranded": "▒", "unavailable": "╳"}
@@ -39,21 +40,23 @@ class NodeMap(Widget):
 
 def map_text(snapshot: Snapshot, width: int) -> Text:
     """The map for a given width: nodes with GPUs first, then a line that counts the others."""
-    partitions = list(snapshot.partitions.records)
+    partitions = {part.name: part for part in snapshot.partitions.records}
+    rules = rules_of(snapshot)
     nodes = [node for node in snapshot.nodes.records if node.gpus]
     others = [node for node in snapshot.nodes.records if not node.gpus]
-    entries = [_entry(node, [part for part in partitions if part.name in node.partitions]) for node in nodes]
+    entries = [_entry(node, gates_of(node, partitions), rules) for node in nodes]
     lines = _columns(entries, width)
     if others:
-        idle = sum(1 for node in others if node.state == "IDLE" and unavailable_cause(node, partitions) is None)
+        open_nodes = [node for node in others if not unavailable_cause(node, gates_of(node, partitions), rules)]
+        idle = sum(1 for node in open_nodes if node.state == "IDLE")
         lines.append(Text(f"{plural(len(others), 'node')} without GPUs, {idle} idle", "dim"))
     return Text("\n").join(lines)
 
 
-def _entry(node: Node, gates: list[Partition]) -> Text:
-    entry = Text(safe(node.name), "dim" if unavailable_cause(node, gates) else "")
+def _entry(node: Node, gates: list[Partition], rules: Rules) -> Text:
+    entry = Text(safe(node.name), "dim" if unavailable_cause(node, gates, rules) else "")
     entry.append(" ")
-    for count in count_gpus([node], gates):
+    for count in count_gpus([node], gates, rules):
         for number, (what, _, colour) in zip(count_parts(count), PARTS, strict=True):
             entry.append(_CELLS[what] * min(number, _CELLS_SHOWN), colour)
             if number > _CELLS_SHOWN:

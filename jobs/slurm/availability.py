@@ -7,11 +7,14 @@ scheduler counts; what the operating system calls free plays no part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from jobs.slurm.records import Node, Partition
+from jobs.slurm.rules import Rules, rules_of
 from jobs.slurm.snapshot import Snapshot
+
+_OPEN = Rules()
 
 _OPEN_STATES = {"IDLE", "MIXED", "ALLOCATED"}
 _UNAVAILABLE_FLAGS = (
@@ -69,19 +72,20 @@ class Availability:
 def availability(snapshot: Snapshot) -> Availability:
     """Count a snapshot's GPUs."""
     partitions = {partition.name: partition for partition in snapshot.partitions.records}
-    nodes = snapshot.nodes.records
+    nodes, rules = snapshot.nodes.records, rules_of(snapshot)
     per_partition = tuple(
-        PartitionGpus(part, count_gpus((node for node in nodes if part.name in node.partitions), [part]))
+        PartitionGpus(part, count_gpus((node for node in nodes if part.name in node.partitions), [part], rules))
         for part in partitions.values()
     )
-    return Availability(count_gpus(nodes, list(partitions.values())), per_partition)
+    return Availability(count_gpus(nodes, list(partitions.values()), rules), per_partition)
 
 
-def count_gpus(nodes: Iterable[Node], partitions: list[Partition]) -> tuple[GpuCount, ...]:
+def count_gpus(nodes: Iterable[Node], partitions: list[Partition], rules: Rules = _OPEN) -> tuple[GpuCount, ...]:
     """GPUs by type over `nodes`. Usable is what the most generous of `partitions` on a node would give one more job."""
     counts: dict[str | None, GpuCount] = {}
+    by_name = {part.name: part for part in partitions}
     for node in nodes:
-        gates = [part for part in partitions if part.name in node.partitions]
+        gates = gates_of(node, by_name)
         used = node.gpus_used
         for kind, total in node.gpus.items():
             count = counts.setdefault(kind, GpuCount(kind))
@@ -90,14 +94,22 @@ def count_gpus(nodes: Iterable[Node], partitions: list[Partition]) -> tuple[GpuC
                 _add(count.unavailable, "use unknown", total)
                 continue
             count.allocated += used[kind]
-            _share_out(count, node, gates, total - used[kind])
-            if total and not used[kind] and _is_whole(node, gates):
+            drained = min(node.gpus_drained[kind], total - used[kind])
+            if drained:
+                _add(count.unavailable, "drained", drained)
+            _share_out(count, node, gates, total - used[kind] - drained, rules)
+            if total and not used[kind] and not drained and _is_whole(node, gates, rules):
                 count.whole_nodes += 1
     return tuple(sorted(counts.values(), key=lambda count: (-count.total, count.gpu_type or "")))
 
 
-def unavailable_cause(node: Node, gates: list[Partition]) -> str | None:
-    """Why no new job starts on this node at all, or None. `gates` are its partitions."""
+def gates_of(node: Node, partitions: Mapping[str, Partition]) -> list[Partition]:
+    """The known partitions of a node, by name."""
+    return [partitions[name] for name in node.partitions if name in partitions]
+
+
+def unavailable_cause(node: Node, gates: list[Partition], rules: Rules = _OPEN) -> str | None:
+    """Why no new job of this person starts on this node at all, or None. `gates` are its partitions."""
     if node.state not in _OPEN_STATES:
         return "not responding" if "NOT_RESPONDING" in node.flags else "down"
     if "DRAIN" in node.flags:
@@ -105,49 +117,74 @@ def unavailable_cause(node: Node, gates: list[Partition]) -> str | None:
         return "draining" if busy else "drained"
     for flag, cause in _UNAVAILABLE_FLAGS:
         if flag in node.flags:
-            return cause
+            return rules.reserved.get(node.name, cause) if cause == "reserved" else cause
+    if node.name in rules.reserved:
+        return rules.reserved[node.name]
     if not gates:
         return "no partition known"
     if not any(part.state == "UP" for part in gates):
         return "partition closed"
+    if not any(part.state == "UP" and rules.admits(part) for part in gates):
+        return "no access"
     return None
 
 
-def _is_whole(node: Node, gates: list[Partition]) -> bool:
+def _is_whole(node: Node, gates: list[Partition], rules: Rules) -> bool:
     """Whether a job could have the whole node at this moment."""
-    return not node.cpus_allocated and unavailable_cause(node, gates) is None
+    return not node.cpus_allocated and unavailable_cause(node, gates, rules) is None
 
 
 def _add(counts: dict[str, int], cause: str, number: int) -> None:
     counts[cause] = counts.get(cause, 0) + number
 
 
-def _share_out(count: GpuCount, node: Node, gates: list[Partition], free: int) -> None:
+def _share_out(count: GpuCount, node: Node, gates: list[Partition], free: int, rules: Rules) -> None:
     """Share `free` GPUs of one node out to unavailable, stranded and usable."""
     if free <= 0:
         return
-    cause = unavailable_cause(node, gates)
+    cause = unavailable_cause(node, gates, rules)
     if cause is not None:
         _add(count.unavailable, cause, free)
         return
-    best, why = max((_carried(node, part, free) for part in gates if part.state == "UP"), key=lambda pair: pair[0])
+    entries = (part for part in gates if part.state == "UP" and rules.admits(part))
+    best, why = max((_carried(node, part, free, rules) for part in entries), key=lambda pair: pair[0])
     count.usable += best
     if best < free:
         _add(count.stranded, why, free - best)
 
 
-def _carried(node: Node, part: Partition, free: int) -> tuple[int, str]:
+def _carried(node: Node, part: Partition, free: int, rules: Rules) -> tuple[int, str]:
     """How many of `free` GPUs the node's idle CPUs and free memory carry in this partition, and what runs out first."""
-    if part.oversubscribe.startswith("EXCLUSIVE") and node.cpus_allocated:
+    if node.cpus_allocated and is_exclusive(node, part, rules):
         return 0, "exclusive"
-    cpus_per_gpu = part.default_cpus_per_gpu or 1
-    by_cpu = free if node.cpus is None else max(0, node.cpus - (node.cpus_allocated or 0)) // cpus_per_gpu
-    if by_cpu < free:
-        return min(by_cpu, _by_memory(node, part, free, cpus_per_gpu)), "no CPU"
-    return min(free, _by_memory(node, part, free, cpus_per_gpu)), "no memory"
+    cpus = cpus_per_gpu(node, part, rules)
+    by_cpu = free if node.cpus is None else max(0, idle_cpus(node, part)) // cpus
+    by_memory = _by_memory(node, part, free, cpus) if rules.memory else free
+    return min(free, by_cpu, by_memory), "no CPU" if by_cpu < free else "no memory"
 
 
-def _by_memory(node: Node, part: Partition, free: int, cpus_per_gpu: int) -> int:
+def idle_cpus(node: Node, part: Partition) -> int:
+    """CPUs that one more job could have; a partition's MaxCPUsPerNode bounds them."""
+    idle = (node.cpus or 0) - (node.cpus_allocated or 0)
+    return idle if part.max_cpus_per_node is None else min(idle, part.max_cpus_per_node)
+
+
+def cpus_per_gpu(node: Node, part: Partition, rules: Rules) -> int:
+    """The least CPUs that a job of one GPU takes: whole cores, where cores are what is given out (CR_Core)."""
+    cpus = part.default_cpus_per_gpu or 1
+    threads = node.threads_per_core if rules.whole_cores else 1
+    return -(-cpus // threads) * threads
+
+
+def is_exclusive(node: Node, part: Partition, rules: Rules) -> bool:
+    """Whether a node with jobs on it takes none of this person's: whole nodes only, or whole nodes per user."""
+    if part.oversubscribe.startswith("EXCLUSIVE"):
+        return True
+    mine = rules.viewer is not None and node.owner is not None and node.owner.partition("(")[0] == rules.viewer.user
+    return (part.exclusive_user or node.owner is not None) and not mine
+
+
+def _by_memory(node: Node, part: Partition, free: int, cpus: int) -> int:
     """GPUs that the free memory carries at the partition's default; a default of the whole node needs only some."""
     if node.memory is None:
         return free
@@ -155,7 +192,7 @@ def _by_memory(node: Node, part: Partition, free: int, cpus_per_gpu: int) -> int
     if part.default_mem_per_gpu:
         return max(0, free_memory // part.default_mem_per_gpu)
     if part.default_mem_per_cpu:
-        return max(0, free_memory // (part.default_mem_per_cpu * cpus_per_gpu))
+        return max(0, free_memory // (part.default_mem_per_cpu * cpus))
     if part.default_mem_per_node:
         return free if free_memory >= part.default_mem_per_node else 0
     return free if free_memory > 0 else 0

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jobs.slurm import commands, parse
-from jobs.slurm.records import Job, Partition
+from jobs.slurm.access import viewer
+from jobs.slurm.records import Job, Partition, Reservation
 from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError, is_unreachable
 from jobs.slurm.snapshot import EMPTY, Part, Snapshot
 
@@ -18,6 +19,9 @@ Parser = Callable[[str], tuple[tuple[T, ...], int]]
 
 _NO_NODES = "No nodes in the system"
 _NO_PARTITIONS = "No partitions in the system"
+_NO_RESERVATIONS = "No reservations in the system"
+RESERVATIONS_EVERY = 60.0
+"""Seconds."""
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
@@ -39,14 +43,20 @@ class Cluster:
         self._identify()
         old = self.snapshot
         fresh_jobs = self._read(old.jobs, commands.squeue(me=mine), parse.parse_jobs) if jobs else old.jobs
-        fresh_nodes, fresh_partitions = old.nodes, old.partitions
+        fresh_nodes, fresh_partitions, fresh_reservations = old.nodes, old.partitions, old.reservations
         if nodes:
             fresh_nodes = self._read(old.nodes, commands.show_nodes(), parse.parse_nodes, _NO_NODES)
             fresh_partitions = self._read(
                 old.partitions, commands.show_partitions(), self._parse_partitions, _NO_PARTITIONS
             )
+            fresh_reservations = self._read_reservations(old.reservations)
         self.snapshot = dataclasses.replace(
-            self.snapshot, number=old.number + 1, jobs=fresh_jobs, nodes=fresh_nodes, partitions=fresh_partitions
+            self.snapshot,
+            number=old.number + 1,
+            jobs=fresh_jobs,
+            nodes=fresh_nodes,
+            partitions=fresh_partitions,
+            reservations=fresh_reservations,
         )
         return self.snapshot
 
@@ -89,7 +99,15 @@ class Cluster:
             self.snapshot,
             cluster=config.get("ClusterName", ""),
             slurm_version=config.get("SLURM_VERSION", ""),
+            select_parameters=config.get("SelectTypeParameters", ""),
+            viewer=viewer(),
         )
+
+    def _read_reservations(self, old: Part[Reservation]) -> Part[Reservation]:
+        """Reservations change seldom: they are asked for once in RESERVATIONS_EVERY seconds."""
+        if old.taken_at is not None and not old.problem and time.time() - old.taken_at < RESERVATIONS_EVERY:
+            return old
+        return self._read(old, commands.show_reservations(), parse.parse_reservations, _NO_RESERVATIONS)
 
     def _note_down(self, error: SlurmError) -> None:
         if is_unreachable(error):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jobs.slurm.shape import Shape
+
 FIELD_END = "\x1f"
 RECORD_END = "\x1e"
 
@@ -47,6 +49,11 @@ def show_partitions() -> list[str]:
     return ["scontrol", "--all", "show", "partition"]
 
 
+def show_reservations() -> list[str]:
+    """Reservations, running and to come."""
+    return ["scontrol", "--all", "show", "reservation"]
+
+
 def show_config() -> list[str]:
     """The controller's configuration: ClusterName, SLURM_VERSION, SelectTypeParameters, ..."""
     return ["scontrol", "show", "config"]
@@ -61,6 +68,22 @@ SACCT_FIELDS = (
     "JobIDRaw", "JobID", "User", "Account", "QOS", "Partition", "State", "NNodes", "NCPUS", "AllocTRES", "ReqMem",
     "Submit", "Start", "End", "Timelimit", "NodeList", "WorkDir", "JobName",
 )  # fmt: skip
+
+
+def sbatch_test(shape: Shape, partition: str) -> list[str]:
+    """Ask the controller when a job of this shape would start; nothing is submitted."""
+    argv = ["sbatch", "--test-only", f"--partition={partition}", f"--nodes={shape.nodes}"]
+    argv.append(f"--ntasks-per-node={shape.ntasks_per_node}")
+    if shape.gpus_per_node:
+        kind = f"{shape.gpu_type}:" if shape.gpu_type else ""
+        argv.append(f"--gres=gpu:{kind}{shape.gpus_per_node}")
+    if shape.cpus_per_task is not None:
+        argv.append(f"--cpus-per-task={shape.cpus_per_task}")
+    if shape.memory is not None:
+        argv.append(f"--mem={shape.memory}M")
+    if shape.time_limit is not None:
+        argv.append(f"--time={int(shape.time_limit.total_seconds() // 60)}")
+    return [*argv, "--wrap=true"]
 
 
 def scancel(job_ids: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from jobs.slurm.commands import FIELD_END, JOB_FIELDS, RECORD_END, SACCT_FIELDS
-from jobs.slurm.records import Job, Node, Partition
+from jobs.slurm.records import Job, Node, Partition, Reservation
 from jobs.slurm.times import is_unlimited, parse_duration, parse_time
 from jobs.slurm.tres import gpus_by_type, parse_gres, parse_memory, parse_tres, tres_gpus
 
@@ -61,6 +61,11 @@ def with_cluster_defaults(partition: Partition, config: Record) -> Partition:
         default_mem_per_gpu=partition.default_mem_per_gpu or cluster.default_mem_per_gpu,
         default_cpus_per_gpu=partition.default_cpus_per_gpu or cluster.default_cpus_per_gpu,
     )
+
+
+def parse_reservations(text: str) -> tuple[tuple[Reservation, ...], int]:
+    """Reservations of `commands.show_reservations`, and how many records could not be read."""
+    return _collect(scontrol_records(text, "ReservationName"), _reservation)
 
 
 def parse_config(text: str) -> Record:
@@ -250,6 +255,9 @@ def _node(record: Record) -> Node:
         memory_allocated=_int(record.get("AllocMem", "")),
         gres=parse_gres(record.get("Gres", "")),
         gres_used=None if used is None else parse_gres(used),
+        gres_drain=parse_gres(record.get("GresDrain", "")),
+        threads_per_core=_int(record.get("ThreadsPerCore", "")) or 1,
+        owner=_some(record.get("Owner", "")),
         features=tuple(part for part in (_some(record.get("ActiveFeatures", "")) or "").split(",") if part),
         reason=_some(record.get("Reason", "")) or "",
         version=_some(record.get("Version", "")),
@@ -284,6 +292,32 @@ def parse_node_state(text: str) -> tuple[str, frozenset[str]]:
     return base, frozenset(flags)
 
 
+def _lists(record: Record, verb: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """(what, names) of AllowGroups, AllowAccounts, AllowQos, AllocNodes and their Deny forms; ALL is no restriction."""
+    found = []
+    for what in ("Groups", "Accounts", "Qos"):
+        names = record.get(verb + what, "ALL")
+        if names not in ("ALL", "(null)", ""):
+            found.append((what.lower(), frozenset(names.split(","))))
+    return tuple(found)
+
+
+def _reservation(record: Record) -> Reservation:
+    def names(key: str) -> tuple[str, ...]:
+        return tuple((_some(record.get(key, "")) or "").split(",")) if _some(record.get(key, "")) else ()
+
+    return Reservation(
+        name=record["ReservationName"],
+        start=parse_time(record.get("StartTime", "")),
+        end=parse_time(record.get("EndTime", "")),
+        node_list=_some(record.get("Nodes", "")) or "",
+        flags=frozenset(record.get("Flags", "").split(",")),
+        users=names("Users"),
+        groups=names("Groups"),
+        accounts=names("Accounts"),
+    )
+
+
 def _partition(record: Record) -> Partition:
     defaults = dict(pair.split("=", 1) for pair in record.get("JobDefaults", "").split(",") if "=" in pair)
     return Partition(
@@ -303,4 +337,10 @@ def _partition(record: Record) -> Partition:
         default_cpus_per_gpu=_int(defaults.get("DefCpuPerGPU", "")),
         priority_tier=_int(record.get("PriorityTier", "")),
         hidden=record.get("Hidden") == "YES",
+        max_cpus_per_node=_int(record.get("MaxCPUsPerNode", "")),
+        exclusive_user="YES" in (record.get("ExclusiveUser"), record.get("Exclusive")),
+        root_only=record.get("RootOnly") == "YES",
+        reservation_only=record.get("ReqResv") == "YES",
+        allow=_lists(record, "Allow"),
+        deny=_lists(record, "Deny"),
     )

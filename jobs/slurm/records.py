@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from jobs.slurm.tres import Gres, gpus_by_type
+from jobs.slurm.tres import Gres, gpus_by_type, gpus_taken
 
 ENDED_STATES = frozenset(
     {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
@@ -76,6 +76,9 @@ class Node:
     features: tuple[str, ...]
     reason: str
     version: str | None
+    gres_drain: tuple[Gres, ...] = ()
+    threads_per_core: int = 1
+    owner: str | None = None
 
     @property
     def state_text(self) -> str:
@@ -93,7 +96,32 @@ class Node:
 
         A used entry is matched to its type without regard to case; an untyped one fills the node's types in order.
         """
-        return None if self.gres_used is None else _match_used(self.gpus, gpus_by_type(self.gres_used))
+        return None if self.gres_used is None else _match_used(self.gpus, gpus_taken(self.gres_used))
+
+    @property
+    def gpus_drained(self) -> dict[str | None, int]:
+        """Configured GPUs per type that take no new jobs (GresDrain)."""
+        return _match_used(self.gpus, gpus_by_type(self.gres_drain))
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Nodes kept for some people or for maintenance. Names in `users` and the like may start with `-` to deny."""
+
+    name: str
+    start: datetime | None
+    end: datetime | None
+    node_list: str
+    flags: frozenset[str]
+    users: tuple[str, ...]
+    groups: tuple[str, ...]
+    accounts: tuple[str, ...]
+
+    def active(self, now: float) -> bool:
+        """Whether it holds its nodes at `now`, an epoch second."""
+        if self.start is None or self.end is None:
+            return False
+        return self.start.timestamp() <= now < self.end.timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +144,12 @@ class Partition:
     default_cpus_per_gpu: int | None
     priority_tier: int | None
     hidden: bool
+    max_cpus_per_node: int | None = None
+    exclusive_user: bool = False
+    root_only: bool = False
+    reservation_only: bool = False
+    allow: tuple[tuple[str, frozenset[str]], ...] = ()
+    deny: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
 def _match_used(configured: dict[str | None, int], used: dict[str | None, int]) -> dict[str | None, int]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from jobs.slurm.records import Job, Node, Partition
+from jobs.slurm.access import Viewer
+from jobs.slurm.records import Job, Node, Partition, Reservation
 
 T = TypeVar("T")
 
@@ -35,12 +36,21 @@ class Snapshot:
     jobs: Part[Job]
     nodes: Part[Node]
     partitions: Part[Partition]
+    reservations: Part[Reservation] = Part()
+    select_parameters: str = ""
+    viewer: Viewer | None = None
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Why parts of the picture are old or incomplete, each sentence once."""
         found: dict[str, None] = {}
-        for what, part in (("jobs", self.jobs), ("nodes", self.nodes), ("partitions", self.partitions)):
+        parts: tuple[tuple[str, Part[Any]], ...] = (
+            ("jobs", self.jobs),
+            ("nodes", self.nodes),
+            ("partitions", self.partitions),
+            ("reservations", self.reservations),
+        )
+        for what, part in parts:
             if part.problem:
                 found[part.problem] = None
             if part.skipped:

@@ -13,16 +13,23 @@ _FACTORS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 _COUNT = re.compile(r"(\d{1,18})([KMGTP]?)\Z", re.ASCII | re.IGNORECASE)
 _MEMORY = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)([KMGTP]?)[cn]?\Z", re.ASCII | re.IGNORECASE)
 _ENTRIES = re.compile(r"(?:[^,(]|\([^)]*\)?)+")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_SHARE = re.compile(r"(\d{1,9})/(\d{1,9})", re.ASCII)
+_SHARED = ("shard", "mps")
 _MIB = {"K": 2**-10, "": 1, "M": 1, "G": 2**10, "T": 2**20, "P": 2**30}
 
 
 @dataclass(frozen=True, slots=True)
 class Gres:
-    """`count` devices of a generic resource. `type` is None when Slurm gives none or writes "(null)"."""
+    """`count` devices of a generic resource. `type` is None when Slurm gives none or writes "(null)".
+
+    `busy` is how many GPUs a used entry of shards or MPS has shared out, as its brackets name them.
+    """
 
     name: str
     type: str | None
     count: int
+    busy: int = 0
 
 
 def parse_gres(text: str) -> tuple[Gres, ...]:
@@ -34,7 +41,7 @@ def parse_gres(text: str) -> tuple[Gres, ...]:
 
 
 def _entry(text: str) -> Gres | None:
-    text = text.replace(":(null)", ":\0").split("(", 1)[0]
+    text, _, brackets = text.replace(":(null)", ":\0").partition("(")
     text = text.removeprefix("gres/").removeprefix("gres:")
     name, *tokens = text.replace("=", ":").split(":")
     tokens = [token for token in tokens if token != "no_consume"]
@@ -45,7 +52,15 @@ def _entry(text: str) -> Gres | None:
     if not name or len(tokens) > 1:
         return None
     kind = tokens[0] if tokens else None
-    return Gres(name, None if kind in ("\0", "") else kind, count)
+    return Gres(name, None if kind in ("\0", "") else kind, count, _busy(brackets) if name in _SHARED else 0)
+
+
+def _busy(brackets: str) -> int:
+    """Devices in use of `IDX:0-1,3`, or since 23.11 of `2/4,0/4` (used/total of each)."""
+    if brackets.startswith("IDX:"):
+        ranges = _RANGE.findall(brackets[4:])
+        return sum(max(0, int(high or low) - int(low) + 1) for low, high in ranges)
+    return sum(1 for used, _ in _SHARE.findall(brackets) if int(used))
 
 
 def gpus_by_type(entries: tuple[Gres, ...]) -> dict[str | None, int]:
@@ -54,6 +69,15 @@ def gpus_by_type(entries: tuple[Gres, ...]) -> dict[str | None, int]:
     for entry in entries:
         if entry.name == "gpu":
             counts[entry.type] = counts.get(entry.type, 0) + entry.count
+    return counts
+
+
+def gpus_taken(used: tuple[Gres, ...]) -> dict[str | None, int]:
+    """GPUs per type that no job can have whole: held by jobs, or shared out as shards or MPS (gres.conf's man page)."""
+    counts = gpus_by_type(used)
+    for entry in used:
+        if entry.name in _SHARED and entry.busy:
+            counts[entry.type] = counts.get(entry.type, 0) + entry.busy
     return counts
 
 

@@ -356,3 +356,32 @@ def test_the_array_and_its_tasks_have_ids_as_text(env: Env) -> None:
     assert (found["job_id"], found["array_job_id"], found["array_task_id"]) == (array, array, "1-3")
     assert found["display_id"] == f"{array}_[1-3]"
     assert answer(env, "job", array)["array_job_id"] == array
+
+
+def test_fit_says_where_a_shape_starts_and_the_controller_agrees(env: Env) -> None:
+    code, out, _ = run(env, "fit", "-N", "2", "--gpus-per-node", "4", "-t", "60", "--json")
+    assert code == 0
+    answer = json.loads(out)
+    assert answer["shape"] == {
+        "nodes": 2, "gpus_per_node": 4, "gpu_type": None, "ntasks_per_node": 4, "cpus_per_task": None,
+        "memory_mib": None, "time_limit_s": 3600,
+    }  # fmt: skip
+    places = {place["partition"]: place for place in answer["placements"]}
+    assert {name: place["starts_now"] for name, place in places.items()} == {
+        "a100": True, "h100": True, "all": True, "debug": False,
+    }  # fmt: skip
+    assert (places["a100"]["nodes_fitting"], places["a100"]["nodes_possible"]) == (4, 4)
+    assert places["a100"]["estimated_start"] is not None
+    assert "The time limit is over the 30:00 that the partition allows." in places["debug"]["why"]
+
+
+def test_fit_that_is_nowhere_or_wrong_has_its_own_exit_codes(env: Env) -> None:
+    code, out, _ = run(env, "fit", "-N", "7", "--gpus-per-node", "1", "--no-ask", "-p", "all")
+    assert code == 1
+    assert "Only 6 nodes could ever hold this shape, 7 are needed." in out
+    for wrong in (["--mem", "much"], ["-t", "soon"], ["-N", "0"], ["--gpus-per-node", "-1"]):
+        code, out, err = run(env, "fit", *wrong, "--no-ask")
+        assert (code, out) == (2, ""), wrong
+        assert err.startswith(("slurmconsole: ", "usage: ")), wrong
+    code, _, err = run(env, "fit", "-p", "nowhere")
+    assert (code, err) == (1, "slurmconsole: There is no partition nowhere.\n")

@@ -32,11 +32,11 @@ class Terminal:
         return self._tmux("capture-pane", "-p", "-t", "t")
 
     def wait_for(self, words: str | Callable[[str], bool], what: str = "", timeout: float = 60) -> str:
-        """Wait until the screen holds `words`; fail with the screen after `timeout` seconds."""
+        """Wait until the screen holds `words`, over lines or not; fail with the screen after `timeout` seconds."""
         deadline = time.monotonic() + timeout
         while True:
             screen = self.screen()
-            if words(screen) if callable(words) else words in screen:
+            if words(screen) if callable(words) else words in screen or words in " ".join(screen.split()):
                 return screen
             if time.monotonic() > deadline:
                 pytest.fail(f"not within {timeout:g} s: {what or words}\n{screen}", pytrace=False)

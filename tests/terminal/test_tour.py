@@ -22,7 +22,7 @@ def test_start_wizard_submit_and_see_the_bar_reach_the_end(terminal: Open) -> No
     console.wait_for("1 What")
     console.press("Enter")
     console.wait_for("Partition")
-    console.wait_for("there is room")
+    console.wait_for("it starts now")
     console.press("Enter")
     console.wait_for("Launcher")
     console.press("Enter")
@@ -44,7 +44,7 @@ def test_the_editor_gets_the_script_and_the_edit_is_what_is_submitted(terminal: 
     editor.chmod(0o755)
     console = terminal(VISUAL=str(editor))
     console.wait_for("usable of 16")
-    for wanted in ("1 What", "there is room", "Launcher", "#SBATCH --job-name=gpt-tiny"):
+    for wanted in ("1 What", "it starts now", "Launcher", "#SBATCH --job-name=gpt-tiny"):
         console.press("n" if wanted == "1 What" else "Enter")
         console.wait_for(wanted)
     console.press("e")

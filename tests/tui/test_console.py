@@ -192,7 +192,7 @@ async def test_a_refusal_keeps_the_wizard_and_every_line_of_sbatch(live_console:
         await go_to_step(pilot, app, 1)
         form_row(app, "resources.gpus_per_node").text = "9"
         await pilot.pause(0.2)
-        assert "it could never start" in screen_text(app)
+        assert "It could never start" in screen_text(app)
         await pilot.press("ctrl+n", "ctrl+n")
         await pilot.pause(0.2)
         app.screen.query_one("#next", Button).press()

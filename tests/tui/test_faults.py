@@ -37,6 +37,7 @@ def healthy(marker: Path) -> dict[str, str]:
 case "$*" in
   *config*) echo 'ClusterName             = fake'; echo 'SLURM_VERSION           = 22.05.8';;
   *node*) cat <<'E'\n{NODE}\nE\n;;
+  *reservation*) echo 'No reservations in the system';;
   *partition*) cat <<'E'\n{PARTITION}\nE\n;;
 esac"""
     return {"scontrol": scontrol, "squeue": gone}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slurm_text import RELEASES, capture, node, partition
 
+from jobs.slurm.access import Viewer
 from jobs.slurm.availability import GpuCount, availability, count_gpus
 from jobs.slurm.parse import parse_nodes, parse_partitions
 from jobs.slurm.records import Node, Partition
@@ -241,3 +242,48 @@ def test_a_partition_never_gives_more_than_the_cluster(found: Node, first: Parti
     usable = {gpus.gpu_type: gpus.usable for gpus in counted.gpu_types}
     for part in counted.partitions:
         assert all(gpus.usable <= usable[gpus.gpu_type] for gpus in part.gpu_types)
+
+
+@pytest.mark.parametrize(("used", "allocated"), [
+    ("gpu:a100:0(IDX:N/A),shard:a100:6(4/8,2/8,0/8,0/8)", 2),  # since 23.11: used/total of each device
+    ("gpu:a100:1(IDX:3),shard:a100:4(4/8,0/8,0/8,0/8)", 2),
+    ("gpu:a100:0(IDX:N/A),shard:6(IDX:0-1)", 2),  # before
+    ("gpu:a100:0(IDX:N/A),mps:a100:100(IDX:2)", 1),
+    ("gpu:a100:0(IDX:N/A),shard:a100:0(0/8,0/8,0/8,0/8)", 0),
+])  # fmt: skip
+def test_a_gpu_that_is_shared_out_is_not_free(used: str, allocated: int) -> None:
+    found = count(node(Gres="gpu:a100:4,shard:a100:32", GresUsed=used, State="MIXED"))
+    assert (found.allocated, found.usable) == (allocated, 4 - allocated)
+
+
+def test_drained_gpus_of_an_open_node_are_unavailable() -> None:
+    found = count(node(GresDrain="gpu:a100:1"))
+    assert (found.usable, found.unavailable, found.whole_nodes) == (3, {"drained": 1}, 0)
+
+
+@pytest.mark.parametrize(("select", "usable"), [("CR_CORE_MEMORY", 2), ("CR_CPU_MEMORY", 4), ("", 2)])
+def test_a_gpu_needs_a_whole_core_where_cores_are_given_out(select: str, usable: int) -> None:
+    # 64 CPUs of 2 threads each, 60 taken: 4 CPUs are 2 cores.
+    found = node(ThreadsPerCore="2", CPUAlloc="60", State="MIXED", GresUsed="gpu:a100:0(IDX:N/A)")
+    seen = dataclasses.replace(picture((found,), (MAIN,)), select_parameters=select)
+    (gpus,) = availability(seen).gpu_types
+    assert gpus.usable == usable
+
+
+@pytest.mark.parametrize(("select", "usable"), [("CR_CORE_MEMORY", 0), ("CR_CORE", 4)])
+def test_memory_counts_only_where_the_scheduler_counts_it(select: str, usable: int) -> None:
+    found = node(AllocMem="512000", CPUAlloc="1", State="MIXED")
+    (gpus,) = availability(dataclasses.replace(picture((found,), (MAIN,)), select_parameters=select)).gpu_types
+    assert gpus.usable == usable
+
+
+def test_max_cpus_per_node_bounds_the_gpus_of_a_partition() -> None:
+    assert count(node(), partition("main", MaxCPUsPerNode="3")).usable == 3
+
+
+@pytest.mark.parametrize(("owner", "usable"), [("N/A", 4), ("alice(1000)", 4), ("bob(1001)", 0)])
+def test_a_node_owned_by_another_user_has_no_room(owner: str, usable: int) -> None:
+    found = node(Owner=owner, CPUAlloc="1", State="MIXED")
+    seen = dataclasses.replace(picture((found,), (MAIN,)), viewer=Viewer("alice", 1000, frozenset()))
+    (gpus,) = availability(seen).gpu_types
+    assert gpus.usable == usable

@@ -29,6 +29,7 @@ class FakeSlurm:
             "scontrol-config": CONFIG,
             "scontrol-node": node_text("n1") + node_text("n2"),
             "scontrol-partition": partition_text("main"),
+            "scontrol-reservation": "No reservations in the system\n",
         }
         for name, text in self.answers.items():
             self.says(name, text)

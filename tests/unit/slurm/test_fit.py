@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import dataclasses
+from datetime import datetime, timedelta, timezone
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from slurm_text import node, partition
 
-from jobs.slurm.fit import Fit, nodes_fitting
-from jobs.slurm.records import Node, Partition
+from jobs.slurm.access import Viewer
+from jobs.slurm.fit import Placement, nodes_fitting, placements
+from jobs.slurm.records import Node, Partition, Reservation
+from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Part, Snapshot
+
+NOW = 1_800_000_000.0
 
 
 def picture(nodes: list[Node], *partitions: Partition) -> Snapshot:
@@ -17,7 +24,7 @@ def picture(nodes: list[Node], *partitions: Partition) -> Snapshot:
 
 def counts(snapshot: Snapshot, gpus: int = 0, gpu_type: str | None = None, cpus: int = 1) -> tuple[int, int]:
     """(fitting, possible) nodes of `main`."""
-    fit = nodes_fitting(snapshot, "main", gpus_per_node=gpus, gpu_type=gpu_type, cpus_per_node=cpus)
+    fit = nodes_fitting(snapshot, "main", Shape(gpus_per_node=gpus, gpu_type=gpu_type, cpus_per_task=cpus))
     assert fit is not None
     return fit.fitting, fit.possible
 
@@ -76,11 +83,11 @@ def test_where_jobs_have_nodes_for_themselves_a_busy_node_has_no_room(gpus: int)
 def test_no_name_means_the_default_partition_and_an_unknown_one_is_none() -> None:
     other = partition("other")
     asked = picture([node(), node("n2", Partitions="other")], other, partition("main", Default="YES"))
-    fit = nodes_fitting(asked, None, gpus_per_node=1, gpu_type=None, cpus_per_node=1)
-    assert fit == Fit(partition("main", Default="YES"), 1, 1)
+    fit = nodes_fitting(asked, None, Shape(gpus_per_node=1))
+    assert fit == Placement(partition("main", Default="YES"), "a100", 1, 1, 1)
     for name in ("nowhere", "main,other"):
-        assert nodes_fitting(asked, name, gpus_per_node=1, gpu_type=None, cpus_per_node=1) is None
-    assert nodes_fitting(picture([], other), None, gpus_per_node=1, gpu_type=None, cpus_per_node=1) is None
+        assert nodes_fitting(asked, name, Shape(gpus_per_node=1)) is None
+    assert nodes_fitting(picture([], other), None, Shape(gpus_per_node=1)) is None
 
 
 @given(
@@ -99,3 +106,74 @@ def test_asking_for_more_never_fits_better(nodes: list[tuple[int, int, str]], gp
     for more in (counts(made, gpus + 1, cpus=cpus), counts(made, gpus, cpus=cpus + 1)):
         assert more[0] <= fitting
         assert more[1] <= possible
+
+
+def reservation(name: str, start_in: float, nodes: str, flags: str = "SPEC_NODES", users: str = "alice") -> Reservation:
+    start = datetime.fromtimestamp(NOW + start_in, timezone.utc)
+    return Reservation(name, start, start + timedelta(hours=2), nodes, frozenset(flags.split(",")), (users,), (), ())
+
+
+def place(snapshot: Snapshot, shape: Shape) -> Placement:
+    (found,) = placements(snapshot, shape, "main", NOW)
+    return found
+
+
+def test_each_shortfall_is_said_with_its_node_and_numbers() -> None:
+    nodes = [
+        node("n1"),
+        node("n2", GresUsed="gpu:a100:3(IDX:0-2)", State="MIXED", CPUAlloc="3"),
+        node("n3", AllocMem="512000", State="MIXED", CPUAlloc="2"),
+        node("n4", CPUAlloc="62", State="MIXED"),
+        node("n5", State="IDLE+DRAIN"),
+    ]
+    found = place(picture(nodes), Shape(nodes=2, gpus_per_node=4, ntasks_per_node=4))
+    assert (found.fitting, found.possible, found.starts_now) == (1, 5, False)
+    (why,) = found.why
+    assert why.startswith("1 of 5 nodes have room, 2 are needed: ")
+    for text in ("n2 has 1 of 4 GPUs free", "n3 has 4 GPUs free but no memory left",
+                 "n4 has 4 GPUs free but only 2 of 4 CPUs", "n5 is drained"):  # fmt: skip
+        assert text in why
+    assert (
+        found.levers == ("With 2 GPUs per node it starts now.", "On 1 node it starts now.")
+        or "On 1 node" in found.levers[-1]
+    )
+
+
+def test_a_limit_over_the_partitions_names_the_limit() -> None:
+    main = partition("main", Default="YES", MaxTime="1-00:00:00")
+    found = place(picture([node()], main), Shape(time_limit=timedelta(days=2)))
+    assert found.why == ("The time limit is over the 1-00:00:00 that the partition allows.",)
+    assert found.levers == ("With a time limit of at most 1-00:00:00 it starts now.",)
+
+
+def test_a_reservation_to_come_bounds_the_time_limit() -> None:
+    nodes = picture([node("n1"), node("n2")])
+    nodes = dataclasses.replace(nodes, reservations=Part((reservation("maint", 7200, "n[1-2]", "MAINT"),)))
+    assert place(nodes, Shape(gpus_per_node=1, time_limit=timedelta(hours=1))).starts_now
+    found = place(nodes, Shape(gpus_per_node=1, time_limit=timedelta(hours=3)))
+    assert "n1, n2 is kept by reservation maint from" in found.why[0]
+    assert found.levers[0] == "With a time limit of at most 2:00:00 it starts now."
+
+
+def test_a_reservation_of_mine_does_not_stand_in_my_way() -> None:
+    nodes = dataclasses.replace(
+        picture([node("n1")]),
+        reservations=Part((reservation("mine", 600, "n1"),)),
+        viewer=Viewer("alice", 1000, frozenset({"users"})),
+    )
+    assert place(nodes, Shape(time_limit=timedelta(hours=3))).starts_now
+    other = dataclasses.replace(nodes, viewer=Viewer("bob", 1001, frozenset({"users"})))
+    assert not place(other, Shape(time_limit=timedelta(hours=3))).starts_now
+
+
+def test_a_partition_that_refuses_the_user_starts_nothing_of_theirs() -> None:
+    main = partition("main", Default="YES", AllowGroups="staff")
+    refused = dataclasses.replace(picture([node()], main), viewer=Viewer("bob", 1001, frozenset({"users"})))
+    assert place(refused, Shape()).why[0] == "It takes only the groups staff."
+
+
+def test_memory_that_is_asked_for_must_be_free_and_the_lever_says_how_much_is() -> None:
+    nodes = picture([node("n1", AllocMem="500000", State="MIXED", CPUAlloc="1")])
+    found = place(nodes, Shape(memory=64_000))
+    assert "only 12000 MiB of memory left" in found.why[0]
+    assert found.levers == ("With at most 12000 MiB per node it starts now.",)

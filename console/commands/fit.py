@@ -1,0 +1,112 @@
+"""fit: does a shape start at this moment, where, and if not, what is missing."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
+from console import plain
+from console.commands.common import NO, OK, UNREACHABLE, USAGE, print_json
+from console.tables import complain, out
+from console.text import clock, safe
+from jobs.sbatch import parse_verdict
+from jobs.slurm import commands
+from jobs.slurm.cluster import Cluster
+from jobs.slurm.fit import Placement, placements
+from jobs.slurm.run import Runner, SlurmError
+from jobs.slurm.shape import Shape
+from jobs.slurm.tres import parse_memory
+from jobs.values import duration
+
+MOST_QUESTIONS = 5
+"""How often sbatch --test-only is asked; each counts as a submission for the controller."""
+_SOON = timedelta(minutes=1)
+
+
+def fit(args: argparse.Namespace) -> int:
+    """0 when some partition would start the shape at this moment. Raises SlurmError."""
+    try:
+        shape = _shape(args)
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
+    runner = Runner()
+    snapshot = Cluster(runner).refresh(jobs=True, nodes=True)
+    for problem in snapshot.problems:
+        complain(problem)
+    if any((snapshot.jobs.problem, snapshot.nodes.problem, snapshot.partitions.problem)):
+        return UNREACHABLE
+    if args.partition and args.partition not in {part.name for part in snapshot.partitions.records}:
+        complain(f"There is no partition {args.partition}.")
+        return NO
+    places = placements(snapshot, shape, args.partition)
+    estimates = {} if args.no_ask else _ask(runner, shape, places[:MOST_QUESTIONS])
+    if args.json:
+        print_json(plain.fit_data(shape, places, estimates))
+    else:
+        _print(places, estimates, args)
+    return OK if any(place.starts_now for place in places) else NO
+
+
+def _shape(args: argparse.Namespace) -> Shape:
+    """The shape that the options mean. Raises ValueError with a sentence."""
+    memory = None
+    if args.mem is not None:
+        memory = parse_memory(args.mem)
+        if memory is None:
+            raise ValueError(f"--mem {args.mem} is not a size such as 64G.")
+    if args.nodes < 1 or args.gpus_per_node < 0 or (args.ntasks_per_node is not None and args.ntasks_per_node < 1):
+        raise ValueError("-N and --ntasks-per-node begin at 1, --gpus-per-node at 0.")
+    return Shape(
+        nodes=args.nodes,
+        gpus_per_node=args.gpus_per_node,
+        gpu_type=args.gpu_type,
+        ntasks_per_node=args.ntasks_per_node or max(1, args.gpus_per_node),
+        cpus_per_task=args.cpus_per_task,
+        memory=memory,
+        time_limit=None if args.time is None else duration(args.time),
+    )
+
+
+def _ask(runner: Runner, shape: Shape, places: Sequence[Placement]) -> dict[str, datetime | None]:
+    """The controller's own estimate per partition; what it refuses or does not answer is left out."""
+    found: dict[str, datetime | None] = {}
+    for place in places:
+        try:
+            answer = runner.run(commands.sbatch_test(shape, place.partition.name))
+        except SlurmError:
+            continue
+        if answer.returncode == 0:
+            found[place.partition.name] = parse_verdict(answer.error_text).start
+    return found
+
+
+def _print(places: Sequence[Placement], estimates: dict[str, datetime | None], args: argparse.Namespace) -> None:
+    console = out(color=args.color)
+    if not places:
+        console.print("No partition could ever hold this shape.", soft_wrap=True)
+    for place in places:
+        verdict, style = ("starts now", "bold green") if place.starts_now else ("would wait", "bold yellow")
+        gpu_type = f" ({place.gpu_type})" if place.gpu_type else ""
+        console.print(f"{safe(place.partition.name + gpu_type)}: {verdict}", style=style, soft_wrap=True)
+        room = f"{place.fitting} of {place.possible} nodes have room, {place.nodes_needed} needed."
+        for line in (
+            room if place.starts_now else "",
+            *place.why,
+            *place.levers,
+            *place.notes,
+            _estimate(place, estimates),
+        ):
+            if line:
+                console.print(f"  {safe(line)}", soft_wrap=True)
+
+
+def _estimate(place: Placement, estimates: dict[str, datetime | None]) -> str:
+    """What the controller says, and that it says otherwise where it does."""
+    start = estimates.get(place.partition.name)
+    if start is None:
+        return ""
+    soon = start - datetime.now(timezone.utc) < _SOON
+    disagrees = "" if soon == place.starts_now else " That is not what the numbers here say; the controller decides."
+    return f"Slurm's estimate: {'now' if soon else clock(start)}.{disagrees}"
