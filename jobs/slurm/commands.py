@@ -1,17 +1,19 @@
 """argv builders: the only place with Slurm's flags and formats.
 
 Fields are printed by `squeue -O 'Field:<US>'`: without a size nothing is cut or padded, on every release from 20.11
-(squeue's man page, --Format). The name comes last and ends with <RS>, since it may hold anything, newlines included.
+(squeue's man page, --Format). The name comes last, since it may hold anything, newlines included; it ends with <RS> and
+a token of this process alone, so that no name can end its record and forge another.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 
 from jobs.slurm.shape import Shape
 
 FIELD_END = "\x1f"
-RECORD_END = "\x1e"
+RECORD_END = "\x1e" + secrets.token_hex(4)
 
 JOB_FIELDS = (
     "JobID", "JobArrayID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "UserName", "Account", "QOS",

@@ -12,7 +12,7 @@ import pytest
 from slurm_text import capture, job_text, node_text, partition_text
 
 from jobs.slurm.cluster import Cluster, version_tuple
-from jobs.slurm.commands import FIELD_END, SACCT_FIELDS
+from jobs.slurm.commands import FIELD_END, RECORD_END, SACCT_FIELDS
 from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError
 from jobs.slurm.snapshot import EMPTY, Part, Snapshot
 
@@ -176,7 +176,7 @@ def test_an_empty_queue_and_slurms_words_for_none_are_no_problem(cluster: Cluste
 
 
 def test_records_that_cannot_be_read_are_counted_aloud(cluster: Cluster, slurm: FakeSlurm) -> None:
-    slurm.says("squeue", job_text(JobID="1") + "broken\x1e\n")
+    slurm.says("squeue", job_text(JobID="1") + f"broken{RECORD_END}\n")
     slurm.says("scontrol-node", node_text("n1") + "NodeName=n2\n\n")
     snapshot = cluster.refresh()
     assert ids(snapshot)[:2] == (["1"], ["n1"])

@@ -193,3 +193,10 @@ def test_no_cut_or_spliced_queue_makes_the_parser_raise(first: int, second: int)
     text = job_text(JobID="1") + job_text(JobID="2", Name="a\nb")
     for mutant in (text[:first], text[first:], text[:first] + text[second:], text + text[first:second] + text):
         parse_jobs(mutant)
+
+
+def test_no_name_can_forge_a_record_of_another_job() -> None:
+    forged = job_text(JobID="666", UserName="root").replace(RECORD_END, "\x1e")
+    jobs, skipped = parse_jobs(job_text(JobID="1", Name=f"innocent\x1e\n{forged}") + job_text(JobID="2"))
+    assert [job.job_id for job in jobs] == ["1", "2"]
+    assert skipped == 0
