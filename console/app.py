@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import getpass
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -33,6 +36,9 @@ from jobs.slurm.cluster import Cluster
 from jobs.slurm.run import Runner
 from jobs.slurm.snapshot import EMPTY, Snapshot
 from jobs.spec import JobSpec
+
+LEAVE_WITHIN = 5.0
+"""Seconds."""
 
 
 class SnapshotReady(Message):
@@ -89,20 +95,33 @@ class SlurmConsole(App[None]):
         self.start_spec = spec
         self._schedule = Schedule(self.settings.jobs_interval, self.settings.nodes_interval)
         self._polling = False
+        self._warned = False
 
     def on_mount(self) -> None:
         """Start polling; leave cleanly on SIGTERM and SIGHUP."""
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
-        import asyncio
-
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-                asyncio.get_running_loop().add_signal_handler(number, self.exit)
+        else:
+            self.notify(f"There is no theme {self.settings.theme!r}; ctrl+p offers those there are.", markup=False)
+        self._leave_on_signals()
         self._tick()
         self.set_interval(1.0, self._tick)
         if self.start_mode != self.DEFAULT_MODE:
             self.switch_mode(self.start_mode)
+
+    def _leave_on_signals(self) -> None:
+        """End on SIGTERM and SIGHUP, at the latest after LEAVE_WITHIN: a lost terminal may block the drawing thread."""
+        loop = asyncio.get_running_loop()
+
+        def leave(_number: int, _frame: object) -> None:
+            watchdog = threading.Timer(LEAVE_WITHIN, os._exit, (1,))
+            watchdog.daemon = True
+            watchdog.start()
+            loop.call_soon_threadsafe(self.exit)
+
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with contextlib.suppress(ValueError):
+                signal.signal(number, leave)
 
     def on_unmount(self) -> None:
         """Kill whatever command still runs."""
@@ -148,6 +167,15 @@ class SlurmConsole(App[None]):
         """Type a command, as in k9s."""
         if isinstance(self.screen, ModeScreen):
             self.push_screen(PromptScreen(), self.run_command)
+
+    async def action_quit(self) -> None:
+        """Leave; while sbatch has not answered, only after saying what that means."""
+        if any(worker.group == "sbatch" and worker.is_running for worker in self.workers) and not self._warned:
+            self._warned = True
+            self.notify("sbatch has not answered yet. Press q again to leave; the wizard will then look for the job.",
+                        severity="warning", markup=False)  # fmt: skip
+            return
+        self.exit()
 
     def action_refresh_now(self) -> None:
         """Ask Slurm at once."""

@@ -8,8 +8,9 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
+
+from jobs.version import installed_version
 
 EPILOG = """\
 Without a subcommand the console opens. Exit codes: 0 yes or done, 1 no, 2 wrong usage, 3 Slurm cannot be asked.
@@ -20,6 +21,7 @@ UNREACHABLE = 3
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; every failure is one sentence on standard error and an exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
     if arguments[:1] == ["sandbox"]:
         return _sandbox(arguments[1:])
     args = _parser().parse_args(arguments)
@@ -41,6 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"slurmconsole: {error.strerror or error}.", file=sys.stderr)
         _discard_output()
         return 1
+
+
+def _open_closed_streams() -> None:
+    """Python has no stream object where the shell closed one (`>&-`)."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -84,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="slurmconsole", description="Find GPUs on a Slurm cluster, launch PyTorch DDP jobs, watch them train.",
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("--version", action="version", version=f"slurmconsole {version('slurmconsole')}")
+    parser.add_argument("--version", action="version", version=f"slurmconsole {installed_version()}")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings file (TOML)")
     parser.add_argument("--read-only", action="store_true", help="refuse to submit or change anything")
     parser.add_argument("--no-color", action="store_true", help="no colours in plain output")

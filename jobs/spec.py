@@ -245,6 +245,8 @@ def loads(text: str, source: str = "The spec") -> JobSpec:
     """A spec from TOML text. Raises SpecError: one sentence with the line, or the dotted field."""
     try:
         return JobSpec.model_validate(tomllib.loads(text))
+    except RecursionError:
+        raise SpecError(f"{source} is nested too deeply.") from None
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{source} is not TOML: {_with_line(str(error), text)}") from None
     except ValidationError as error:

@@ -9,15 +9,15 @@ import secrets
 import shutil
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from importlib.metadata import version
 from pathlib import Path
 
 from jobs.history import Entry, default_root, record
 from jobs.logs.paths import JobFacts, expand
 from jobs.sbatch import SBATCH_TIMEOUT, Verdict, parse_job_id, parse_verdict, refusal
 from jobs.script import log_folder_has_job_id, render
-from jobs.slurm.run import Runner
+from jobs.slurm.run import CommandTimeout, Runner
 from jobs.spec import JobSpec, SpecError, dumps
+from jobs.version import installed_version
 
 _COMMENT = "slurmconsole:"
 
@@ -60,7 +60,7 @@ def new_folder(spec: JobSpec, root: Path | None = None) -> Path:
 
 def script_for(spec: JobSpec, folder: Path, slurm_version: tuple[int, int] | None = None) -> str:
     """The batch script of `spec` in `folder`, by the installed version of slurmconsole. Raises SpecError."""
-    return render(spec, folder, console_version=version("slurmconsole"), slurm_version=slurm_version)
+    return render(spec, folder, console_version=installed_version(), slurm_version=slurm_version)
 
 
 def prepare(
@@ -102,6 +102,8 @@ def submit(submission: Submission, runner: Runner) -> Submitted:
     """
     argv = ("sbatch", "--parsable", f"--comment={submission.comment}", submission.script.name)
     answer = runner.run(argv, timeout=SBATCH_TIMEOUT, cwd=submission.folder)
+    if answer.returncode < 0:
+        raise CommandTimeout("sbatch was stopped before it answered.")
     if answer.returncode:
         shutil.rmtree(submission.folder, ignore_errors=True)
         raise refusal(answer)
@@ -125,8 +127,12 @@ def test_only(script: str, runner: Runner) -> Verdict:
 
 
 def find_job(submission: Submission, runner: Runner) -> int | None:
-    """The id of a job in the queue that came from this submission: for when sbatch's answer was lost."""
-    answer = runner.check(("squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%A %k"))
+    """The id of the job that came from this submission, running or just ended: for when sbatch's answer was lost.
+
+    None is no proof that there was none: Slurm forgets ended jobs after MinJobAge, 300 s by default.
+    """
+    user = f"--user={getpass.getuser()}"
+    answer = runner.check(("squeue", "--noheader", "--all", "--states=all", user, "--format=%A %k"))
     for line in answer.text.splitlines():
         job_id, _, comment = line.partition(" ")
         if comment.strip() == submission.comment and job_id.isdigit():

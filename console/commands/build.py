@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from console.commands.common import NO, OK, UNREACHABLE, USAGE, ask, print_json
+from console.commands.common import INTERRUPTED, NO, OK, UNREACHABLE, USAGE, ask, print_json
 from console.settings import load_settings
 from console.tables import complain
 from console.text import safe, safe_lines
@@ -14,7 +14,7 @@ from jobs.sbatch import SubmitRefused
 from jobs.slurm.cluster import version_tuple
 from jobs.slurm.run import CommandTimeout, Runner, SlurmError
 from jobs.spec import dumps, load
-from jobs.submit import Submission, find_job, new_folder, prepare, script_for, submit, test_only
+from jobs.submit import Submission, Submitted, find_job, new_folder, prepare, script_for, submit, test_only
 
 
 def example(_args: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def send(args: argparse.Namespace) -> int:
             complain("this console is read-only: it submits nothing.")
             return USAGE
         submission = prepare(spec, folder=folder, slurm_version=version)
-        done = submit(submission, runner)
+        return _report(submit(submission, runner), args)
     except SubmitRefused as refused:
         complain(str(refused))
         for line in refused.lines:
@@ -61,16 +61,23 @@ def send(args: argparse.Namespace) -> int:
         if not args.test_only:
             complain(_what_became(submission, runner))
         return UNREACHABLE
+    except KeyboardInterrupt:
+        if not args.test_only:
+            complain(f"interrupted. {_what_became(submission, runner)}")
+        return INTERRUPTED
+
+
+def _report(done: Submitted, args: argparse.Namespace) -> int:
+    submission = done.submission
     if done.note:
         complain(done.note)
     if args.json:
         paths = {"stdout": str(done.stdout_path), "stderr": str(done.stderr_path)}
-        print_json(
-            {"job_id": str(done.job_id), "script": str(submission.script), "spec": str(folder / "spec.toml"), **paths}
-        )
+        files = {"script": str(submission.script), "spec": str(submission.folder / "spec.toml")}
+        print_json({"job_id": str(done.job_id), **files, **paths})
     else:
         print(f"Submitted as job {done.job_id}. Watch it: slurmconsole logs {done.job_id} -f")
-        print(f"Its folder: {safe(str(folder))}")
+        print(f"Its folder: {safe(str(submission.folder))}")
     return OK
 
 
@@ -80,7 +87,9 @@ def _what_became(submission: Submission, runner: Runner) -> str:
         job_id = find_job(submission, runner)
     except SlurmError:
         return "Whether the job is in the queue is not known: look before you submit it again."
-    return f"Job {job_id} is in the queue all the same." if job_id else "The job is not in the queue."
+    if job_id:
+        return f"Job {job_id} was submitted all the same."
+    return "Slurm knows no job of this submission; if sbatch goes on in the background, one may still come."
 
 
 def _slurm_version(runner: Runner) -> tuple[int, int] | None:

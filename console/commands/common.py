@@ -13,8 +13,8 @@ from jobs.slurm.cluster import Cluster
 from jobs.slurm.run import Runner
 from jobs.slurm.snapshot import Snapshot
 
-OK, NO, USAGE, UNREACHABLE = 0, 1, 2, 3
-"""Exit codes: yes or done; no; wrong usage; Slurm cannot be asked."""
+OK, NO, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes: yes or done; no; wrong usage; Slurm cannot be asked; Ctrl-C."""
 
 
 def print_json(data: Any) -> None:

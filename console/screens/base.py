@@ -83,9 +83,10 @@ class ModeScreen(Screen[None]):
             self.query_one("#too-small", Static).update(text)
 
     def refresh_status(self) -> None:
-        """Bring the status line up to date."""
+        """Bring the status line up to date, if it is there: a screen may be coming or going."""
         app = self.console_app
-        self.query_one(StatusBar).update(app.snapshot, app.cluster.runner.log)
+        for bar in self.query(StatusBar):
+            bar.update(app.snapshot, app.cluster.runner.log)
 
     def _snapshot_changed(self, snapshot: Snapshot) -> None:
         if not self.is_current and not self.is_active:

@@ -27,5 +27,6 @@ class PromptScreen(ModalScreen[str | None]):
         )
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Hand the command over."""
-        self.dismiss(event.value.removeprefix(":"))
+        """Hand the command over, once."""
+        if self.is_current:
+            self.dismiss(event.value.removeprefix(":"))

@@ -28,17 +28,23 @@ from jobs.slurm.cluster import version_tuple
 from jobs.slurm.run import CommandTimeout, SlurmError
 from jobs.slurm.snapshot import Snapshot
 from jobs.spec import JobSpec, SpecError
-from jobs.submit import Submitted, find_job, new_folder, prepare, script_for, submit, test_only
+from jobs.submit import Submission, Submitted, find_job, new_folder, prepare, script_for, submit, test_only
 
 _WIDE = 130
 """Columns from which the script is shown beside the form."""
 
 
 class Answered(Message):
-    """sbatch answered from a worker: a submission, a verdict's sentence, or a refusal with all its lines."""
+    """sbatch answered from a worker: a submission, a verdict's sentence, or a refusal with all its lines.
 
-    def __init__(self, submitted: Submitted | None = None, verdict: str = "", refusal: str = "") -> None:
+    `unknown` means that a job may exist all the same.
+    """
+
+    def __init__(
+        self, submitted: Submitted | None = None, verdict: str = "", refusal: str = "", *, unknown: bool = False
+    ) -> None:
         super().__init__()
+        self.unknown = unknown
         self.submitted = submitted
         self.verdict = verdict
         self.refusal = refusal
@@ -78,6 +84,8 @@ class WizardScreen(ModeScreen):
         self._folder: Path | None = None
         self._script = ""
         self._edited: str | None = None
+        self._edited_from: Values = {}
+        self._sent: Path | None = None
         self._busy = False
         self._started = False
 
@@ -124,7 +132,7 @@ class WizardScreen(ModeScreen):
         """Open the script in $EDITOR; what comes back is what will be submitted."""
         edited = edit_text(self.app, self._edited or self._script, "job.sh")
         if edited is not None and edited.strip() and edited != self._script:
-            self._edited = edited
+            self._edited, self._edited_from = edited, dict(self.values)
             self._save()
         self._show_review()
 
@@ -143,7 +151,7 @@ class WizardScreen(ModeScreen):
     def action_reset(self) -> None:
         """Forget the draft and begin with this cluster's defaults."""
         history.clear_draft()
-        self._edited = None
+        self._edited = self._sent = None
         self._base = starting_spec(self.console_app.snapshot)
         self._load(values_of(self._base))
         self._go_to(0)
@@ -187,6 +195,8 @@ class WizardScreen(ModeScreen):
     def on_answered(self, answer: Answered) -> None:
         """Go to the job, or say what Slurm said."""
         self._busy = False
+        if not answer.unknown:
+            self._sent = None
         if answer.submitted is not None:
             history.clear_draft()
             self._edited = None
@@ -196,6 +206,7 @@ class WizardScreen(ModeScreen):
             self.console_app.open_job(str(answer.submitted.job_id))
         elif answer.refusal:
             self._say(answer.refusal, "bold red")
+            self._save()
         else:
             self._say(answer.verdict, "bold green")
 
@@ -209,9 +220,13 @@ class WizardScreen(ModeScreen):
             values = values_of(given)
         elif draft is not None:
             values.update({path: text for path, text in draft["values"].items() if path in values})
-            self._edited = draft["edited"]
+            self._edited, self._edited_from = draft["edited"], draft["edited_from"]
+            self._folder = Path(draft["folder"]) if draft["folder"] else None
             step = draft["step"]
             self.notify("Your draft is back. Ctrl+R starts over.", markup=False)
+            if draft["sent"]:
+                step = min(step, len(STEPS) - 2)
+                self._look_for(Path(draft["sent"]))
         self._load(values)
         self._go_to(step)
 
@@ -241,9 +256,16 @@ class WizardScreen(ModeScreen):
         self._show_preview()
 
     def _save(self) -> None:
-        draft = {"values": self.values, "step": self.step, "edited": self._edited}
+        draft = {
+            "values": self.values,
+            "step": self.step,
+            "edited": self._edited,
+            "edited_from": self._edited_from,
+            "folder": str(self._folder) if self._folder and self._edited else None,
+            "sent": str(self._sent) if self._sent else None,
+        }
         try:
-            if self._edited is None and self.values == values_of(self._base):
+            if self._edited is None and self._sent is None and self.values == values_of(self._base):
                 history.clear_draft()
                 return
             history.save_draft(json.dumps(draft))
@@ -338,7 +360,8 @@ class WizardScreen(ModeScreen):
         if self._spec is None:
             return
         try:
-            self._folder = new_folder(self._spec, self.console_app.settings.job_root)
+            if self._edited is None or self._folder is None:
+                self._folder = new_folder(self._spec, self.console_app.settings.job_root)
             self._script = self._script_in(self._spec, self._folder)
         except SpecError as error:
             self._say(str(error), "bold red")
@@ -347,7 +370,12 @@ class WizardScreen(ModeScreen):
         self.query_one("#script", Static).update(_coloured(safe_lines(script)))
         spec = self._spec.resources
         shape = f"{spec.nodes} nodes x {spec.ranks_per_node} ranks = world size {spec.world_size}"
-        self._say(shape + (". This is your edited script; u takes the edit back." if self._edited else ""))
+        if self._edited and self._edited_from != self.values:
+            self._say(
+                "The form has changed since you edited this script. It stays yours; u takes the form's.", "yellow"
+            )
+        else:
+            self._say(shape + (". This is your edited script; u takes the edit back." if self._edited else ""))
         self.refresh_bindings()
 
     def _say(self, text: str, style: str = "") -> None:
@@ -364,6 +392,8 @@ class WizardScreen(ModeScreen):
             self._say("This console is read-only: it submits nothing.", "bold red")
         elif not self._stopped_by_problem() and self._spec is not None and self._folder is not None and self._ready():
             self._say("Submitting …")
+            self._sent = self._folder
+            self._save()
             self._send(self._spec, self._folder, self._edited or self._script)
 
     @work(thread=True, group="sbatch", exit_on_error=False)
@@ -378,9 +408,25 @@ class WizardScreen(ModeScreen):
                 job_id = find_job(submission, runner)
                 if job_id is None:
                     raise
-                return Answered(refusal=f"{error} But job {job_id} is in the queue: it was submitted. Press 2 for it.")
+                return Answered(refusal=f"{error} But Slurm took it: job {job_id}. Press 2 for the queue.")
 
         self._answer(send)
+
+    @work(thread=True, group="lookup", exit_on_error=False)
+    def _look_for(self, folder: Path) -> None:
+        """What became of a submission whose answer the console did not live to see."""
+        try:
+            job_id = find_job(Submission(folder, self._base), self.console_app.cluster.runner)
+        except SlurmError as error:
+            self._tell(f"The last submit had no answer, and whether its job exists is not known: {error}")
+            return
+        if job_id is None:
+            self._tell("The last submit had no answer; Slurm knows no job of it.")
+        else:
+            self._tell(f"The last submit had no answer, but Slurm took it: job {job_id}. Ctrl+R starts a new one.")
+
+    def _tell(self, sentence: str) -> None:
+        self.app.call_from_thread(self.notify, sentence, severity="warning", timeout=20, markup=False)
 
     @work(thread=True, group="sbatch", exit_on_error=False)
     def _ask(self, script: str) -> None:
@@ -393,7 +439,7 @@ class WizardScreen(ModeScreen):
         except SubmitRefused as error:
             answer = Answered(refusal="\n".join([str(error), *error.lines]))
         except (SlurmError, SpecError) as error:
-            answer = Answered(refusal=str(error))
+            answer = Answered(refusal=str(error), unknown=isinstance(error, SlurmError))
         self.post_message(answer)
 
 
@@ -410,7 +456,10 @@ def _read_draft() -> dict[str, Any] | None:
     try:
         draft = json.loads(history.load_draft() or "null")
         values = {str(path): str(text) for path, text in draft["values"].items()}
-        edited = draft.get("edited")
-        return {"values": values, "step": int(draft["step"]), "edited": None if edited is None else str(edited)}
+        kept: dict[str, Any] = {"values": values, "step": int(draft["step"])}
+        for name in ("edited", "folder", "sent"):
+            kept[name] = None if draft.get(name) is None else str(draft[name])
+        kept["edited_from"] = {str(path): str(text) for path, text in (draft.get("edited_from") or {}).items()}
+        return kept
     except (ValueError, TypeError, KeyError, AttributeError, OSError):
         return None

@@ -70,9 +70,11 @@ def sparkline(values: Sequence[float], width: int = _COURSE) -> str:
 def _nothing_yet(job: Job | None, problem: str) -> str:
     if problem:
         return safe(problem)
-    if job is not None and job.state == "PENDING":
+    if job is None:
+        return ""
+    if job.state == "PENDING":
         return "The job waits; training has not begun."
-    if job is not None and job.ended:
+    if job.ended:
         return "The log of this job shows no progress."
     return "No progress lines in the log yet. It is read all the same."
 

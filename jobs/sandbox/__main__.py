@@ -52,14 +52,14 @@ def _run(options: argparse.Namespace) -> int:
     if options.command == "start":
         given = options.group or options.cpu_nodes is not None
         layout = Layout.from_options(options.group, options.cpu_nodes) if given else None
-        _report(start(layout, options.directory, _say))
+        _report(start(layout, options.directory, _say), options.directory)
         return 0
     if options.command == "stop":
         _report(stop(options.directory, _say))
         return 0
     found = status(options.directory)
     if options.command == "status":
-        print(json.dumps(found.to_dict(), indent=2)) if options.json else _report(found)
+        print(json.dumps(found.to_dict(), indent=2)) if options.json else _report(found, options.directory)
         return 0 if found.running else 1
     if not found.running:
         raise SandboxError(found.message)
@@ -72,10 +72,11 @@ def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
-def _report(found: Status) -> None:
+def _report(found: Status, directory: Path | None = None) -> None:
     print(found.message)
     if found.pids and not found.missing:
-        print(f'SLURM_CONF={found.conf}\nTo use it in this shell: eval "$(slurmconsole sandbox env)"')
+        named = f" --directory {shlex.quote(str(directory))}" if directory else ""
+        print(f'SLURM_CONF={found.conf}\nTo use it in this shell: eval "$(slurmconsole sandbox env{named})"')
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from jobs.sandbox.errors import SandboxError
 
+_TAKEOVER_S = 30.0
+"""Seconds after which whoever was taking over must have died at it."""
+
 
 @contextlib.contextmanager
 def held(path: Path, timeout_s: float = 90.0) -> Iterator[None]:
@@ -70,11 +73,18 @@ def _start_time(pid: int) -> str | None:
 
 
 def _remove_stale(path: Path, holder: str) -> None:
-    """Remove the dead holder's file and no other: another process may have taken the lock over in between."""
-    aside = path.with_name(f"{path.name}.{os.getpid()}")
-    with contextlib.suppress(FileNotFoundError):
-        path.rename(aside)
-        if _content(aside) != holder:
-            with contextlib.suppress(FileExistsError):
-                os.link(aside, path)
-        aside.unlink()
+    """Remove the dead holder's file and no other: only who has made the takeover file may look again and remove."""
+    takeover = path.with_name(f"{path.name}.takeover")
+    try:
+        os.close(os.open(takeover, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - takeover.stat().st_mtime > _TAKEOVER_S:
+                takeover.unlink()
+        time.sleep(0.05)
+        return
+    try:
+        if _content(path) == holder:
+            path.unlink(missing_ok=True)
+    finally:
+        takeover.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from jobs.sandbox.errors import SandboxError
 VARIABLE = "SLURMCONSOLE_SANDBOX"
 """Names the sandbox's directory in the environment of `sandbox env`."""
 
+_MARK = ".slurmconsole-sandbox"
 _SOCKET_PATH_LIMIT = 107
 _LONGEST_SOCKET = "gpu00/gpu00_4294967295.4294967295.4294967295"
 _SAFE = re.compile(r"[A-Za-z0-9/._+@-]+")
@@ -73,16 +74,29 @@ class Place:
         return self.logs / f"{daemon}.log"
 
     def make(self) -> None:
-        """Make the directories, for this user alone. Raises SandboxError where that cannot be."""
+        """Make the directories, for this user alone. Raises SandboxError where that cannot be, or is not ours."""
+        self._refuse_foreign()
         try:
             for path in (self.directory, self.logs, self.state, self.devices):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.directory / _MARK).touch()
             self.run.mkdir(mode=0o700, exist_ok=True)
             found = self.run.lstat()
         except OSError as error:
             raise SandboxError(f"The sandbox's directory cannot be made: {error.filename}: {error.strerror}.") from None
         if self.run.is_symlink() or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise SandboxError(f"{self.run} is not a private directory of this user; remove it, then start again.")
+
+    def _refuse_foreign(self) -> None:
+        """A folder with content that no sandbox made stays as it is."""
+        try:
+            names = {entry.name for entry in self.directory.iterdir()}
+        except OSError:
+            return
+        if names and not names & {_MARK, self.record.name}:
+            raise SandboxError(
+                f"{self.directory} holds files that are not a sandbox's; name an empty or new directory.", 2
+            )
 
 
 def default_directory(environ: Mapping[str, str] = os.environ) -> Path:

@@ -385,3 +385,9 @@ def test_fit_that_is_nowhere_or_wrong_has_its_own_exit_codes(env: Env) -> None:
         assert err.startswith(("slurmconsole: ", "usage: ")), wrong
     code, _, err = run(env, "fit", "-p", "nowhere")
     assert (code, err) == (1, "slurmconsole: There is no partition nowhere.\n")
+
+
+def test_a_closed_standard_output_is_no_traceback(env: Env) -> None:
+    command = f"{sys.executable} -m console.cli gpus --json >&-"
+    answer = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")

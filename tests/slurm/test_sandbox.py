@@ -313,3 +313,14 @@ def test_an_ordinary_user_runs_it_all() -> None:
         assert processes_naming(home) == {}
     finally:
         shutil.rmtree(home)
+
+
+def test_a_folder_with_files_of_others_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "precious").write_text("mine")
+    (tmp_path / "slurm.conf").write_text("mine too")
+    with pytest.raises(sandbox.SandboxError, match="holds files that are not a sandbox's"):
+        sandbox.start(directory=tmp_path)
+    assert (tmp_path / "log" / "precious").read_text() == "mine"
+    assert (tmp_path / "slurm.conf").read_text() == "mine too"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "slurm.conf"]

@@ -48,6 +48,12 @@ def scene(slurm_env: Env) -> Iterator[Env]:
     wait_until(lambda: "drain" not in slurm(slurm_env, "sinfo", "-h", "-o", "%T"), 30, "all nodes are back")
 
 
+def settled(env: Env) -> bool:
+    """Whether no node is still cleaning up, or kept by the backfill's last round for a job that is gone."""
+    nodes = slurm(env, "scontrol", "show", "node")
+    return "COMPLETING" not in nodes and "PLANNED" not in nodes
+
+
 def background(env: Env, chance: random.Random, cwd: Path) -> None:
     """Jobs that eat GPUs, CPUs or memory, drained nodes, and a reservation to come; all that starts has started."""
     nodes = slurm(env, "sinfo", "-h", "-N", "-o", "%N").split()
@@ -65,6 +71,7 @@ def background(env: Env, chance: random.Random, cwd: Path) -> None:
             slurm(env, "sbatch", "-p", "all", "-w", name, "-t", "60", "-o", "/dev/null", *options[kind],
                   "--wrap", "sleep 3600", cwd=cwd)  # fmt: skip
     wait_until(lambda: not slurm(env, "squeue", "-h", "-t", "PD", "-o", "%i"), 60, "the background runs")
+    wait_until(lambda: settled(env), 60, "no node is planned for anything")
     if chance.random() < 0.5:
         slurm(env, "scontrol", "create", "reservation", "ReservationName=soon", "StartTime=now+40minutes",
               "Duration=60", "Nodes=gpu[02-03],gpu05", "Users=daemon", "Flags=IGNORE_JOBS")  # fmt: skip
@@ -102,7 +109,7 @@ def really_starts(env: Env, partition: str, shape: Shape, cwd: Path) -> bool:
     finally:
         slurm(env, "scancel", job_id)
         wait_until(lambda: job_state(env, job_id) == "CANCELLED", 30, f"job {job_id} is gone")
-        wait_until(lambda: "COMPLETING" not in slurm(env, "scontrol", "show", "node"), 30, "its nodes are free again")
+        wait_until(lambda: settled(env), 30, "its nodes are free again")
 
 
 @pytest.mark.parametrize("seed", range(-(-CASES // SHAPES_PER_SCENE)))

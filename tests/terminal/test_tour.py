@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from terminal.conftest import Terminal, children, end
 
 pytestmark = [pytest.mark.slurm, pytest.mark.terminal, pytest.mark.torch]
+ROOT = Path(__file__).parents[2]
 Open = Callable[..., Terminal]
 
 
@@ -56,7 +59,9 @@ def test_the_editor_gets_the_script_and_the_edit_is_what_is_submitted(terminal: 
     console.press("Enter")
     console.wait_for("edited-by-hand  ")
     scripts = list(tmp_path.glob("xdg_data_home/slurmconsole/jobs/*/job.sh"))
-    assert ["--job-name=edited-by-hand" in script.read_text() for script in scripts] == [True]
+    (script,) = scripts
+    assert "--job-name=edited-by-hand" in script.read_text()
+    assert f"--chdir={script.parent}\n" in script.read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -81,3 +86,19 @@ def test_without_a_terminal_it_names_the_commands(terminal: Open) -> None:
     console = terminal("</dev/null")
     console.wait_for("the console needs a terminal")
     console.wait_for("ended 2")
+
+
+def test_a_console_that_cannot_draw_any_more_ends_all_the_same(slurm_env: dict[str, str], tmp_path: Path) -> None:
+    stuck = "a.LEAVE_WITHIN = 0.5; a.SlurmConsole.exit = lambda self, *_: None"
+    program = f"import console.app as a; {stuck}; a.SlurmConsole().run()"
+    command = f"{sys.executable} -c {shlex.quote(program)}; echo ended $?; exec sleep 1000"
+    console = Terminal(
+        tmp_path / "tmux", command, {**slurm_env, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}, (100, 30)
+    )
+    try:
+        console.wait_for("usable of 16")
+        (child,) = children(console.pid())
+        end(child, signal.SIGTERM)
+        console.wait_for("ended 1")
+    finally:
+        console.kill()

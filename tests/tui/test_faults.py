@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from textual.widgets import Input
+
 from console.app import SlurmConsole
 from tui.conftest import screen_text, until
 
@@ -97,3 +99,45 @@ async def test_a_terminal_that_is_too_small_is_told_and_a_larger_one_works(scrip
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: "4 usable of 4" in screen_text(app), "the picture appears")
         assert "needs at least" not in screen_text(app)
+
+
+async def test_enter_twice_in_the_prompt_is_one_command(scripted: Scripted, tmp_path: Path) -> None:
+    app = scripted(healthy(tmp_path / "never"))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("colon")
+        await pilot.pause(0.2)
+        line = app.screen.query_one(Input)
+        for _ in range(2):
+            line.post_message(Input.Submitted(line, "nodes"))
+        await until(pilot, lambda: app.current_mode == "nodes", "the command was carried out")
+        assert app.is_running
+
+
+async def test_leaving_while_sbatch_is_silent_warns_and_the_next_start_finds_the_job(
+    scripted: Scripted, tmp_path: Path
+) -> None:
+    commands = healthy(tmp_path / "never")
+    # The comment of the hanging sbatch is what the next console must find in the queue.
+    remember = f'case $word in --comment=*) echo "77 ${{word#--comment=}}" > {tmp_path}/queue;; esac'
+    hang = f"for word; do {remember}; done; sleep 1000"
+    first = scripted({**commands, "sbatch": hang})
+    async with first.run_test(size=(120, 30), notifications=True) as pilot:
+        await until(pilot, lambda: first.snapshot.nodes.taken_at is not None, "nodes are known")
+        await pilot.press("n")
+        await until(pilot, lambda: "Job name" in screen_text(first), "the form is there")
+        await pilot.press("enter", "enter", "enter")
+        await until(pilot, lambda: "Submit" in screen_text(first), "the review is there")
+        await pilot.press("enter")
+        await until(pilot, (tmp_path / "queue").exists, "sbatch was started")
+        await pilot.press("q")
+        await pilot.pause(0.2)
+        assert first.is_running
+        assert "sbatch has not answered yet" in screen_text(first)
+        await pilot.press("q")
+    squeue = f'case "$*" in *states=all*%k*) cat {tmp_path}/queue;; esac'
+    second = scripted({**commands, "sbatch": "exit 1", "squeue": squeue})
+    async with second.run_test(size=(120, 30), notifications=True) as pilot:
+        await until(pilot, lambda: second.snapshot.nodes.taken_at is not None, "nodes are known")
+        await pilot.press("n")
+        await until(pilot, lambda: any("job 77" in note.message for note in second._notifications), "the job is named")
+        assert "#SBATCH" not in screen_text(second)

@@ -234,3 +234,8 @@ def test_the_default_spec_is_two_nodes_of_two_ranks() -> None:
     assert default.runtime.python == sys.executable
     assert default.run.args[-2:] == ("--device", "cpu")
     assert "--device" not in default_spec(sandbox=False).run.args
+
+
+def test_a_spec_that_is_nested_without_end_is_one_sentence() -> None:
+    with pytest.raises(SpecError, match=r"^The spec is nested too deeply\.$"):
+        loads("a = " + "[" * 5000 + "]" * 5000)
