@@ -20,7 +20,7 @@ JOB_FIELDS = (
     "Partition",
     "State", "Reason", "NumNodes", "NumCPUs", "NumTasks", "tres-alloc", "tres-per-job", "tres-per-node",
     "tres-per-task", "tres-per-socket", "MinMemory", "SubmitTime", "StartTime", "EndTime", "TimeLimit", "NodeList",
-    "PriorityLong", "Dependency", "BatchHost", "RestartCnt", "WorkDir", "STDOUT", "STDERR", "Name",
+    "PriorityLong", "Dependency", "BatchHost", "RestartCnt", "OverSubscribe", "WorkDir", "STDOUT", "STDERR", "Name",
 )  # fmt: skip
 
 

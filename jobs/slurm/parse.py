@@ -143,7 +143,8 @@ def _int(text: str) -> int | None:
 def _job_gpus(record: Record) -> tuple[int | None, str | None]:
     """(GPUs, type) of a job. tres-alloc only has them where the site tracks gres/gpu; the requests are what is left.
 
-    How many sockets a job has is not told, so that GPUs per socket make an unknown number.
+    How many sockets a job has is not told, so that GPUs per socket make an unknown number, and so does --exclusive
+    (OverSubscribe=NO), by which a job holds all GPUs of its nodes without asking for one.
     """
     count, kind = tres_gpus(parse_tres(record["tres-alloc"]))
     if count is not None:
@@ -159,7 +160,7 @@ def _job_gpus(record: Record) -> tuple[int | None, str | None]:
         if types:
             kind = next(iter(types)) if len(types) == 1 else None
             return (None if times is None else sum(types.values()) * times), kind
-    return 0, None
+    return (None if record["OverSubscribe"] == "NO" else 0), None
 
 
 def _job(record: Record) -> Job:

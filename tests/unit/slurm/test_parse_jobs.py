@@ -200,3 +200,9 @@ def test_no_name_can_forge_a_record_of_another_job() -> None:
     jobs, skipped = parse_jobs(job_text(JobID="1", Name=f"innocent\x1e\n{forged}") + job_text(JobID="2"))
     assert [job.job_id for job in jobs] == ["1", "2"]
     assert skipped == 0
+
+
+def test_an_exclusive_job_holds_an_unknown_number_of_gpus() -> None:
+    text = job_text(JobID="1", OverSubscribe="NO") + job_text(JobID="2", OverSubscribe="NO", tres_per_node="gres:gpu:2")
+    jobs, _ = parse_jobs(text + job_text(JobID="3"))
+    assert [job.gpus for job in jobs] == [None, 2, 0]
