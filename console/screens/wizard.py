@@ -24,6 +24,7 @@ from console.widgets.form_row import Choices, FormRow
 from console.wizard_choices import choices_for, fit_sentence, starting_spec
 from jobs import history
 from jobs.sbatch import SubmitRefused
+from jobs.slurm import refusals
 from jobs.slurm.cluster import version_tuple
 from jobs.slurm.run import CommandTimeout, SlurmError
 from jobs.slurm.snapshot import Snapshot
@@ -32,13 +33,19 @@ from jobs.submit import Submitted, find_job, new_folder, prepare, script_for, su
 
 
 class Answered(Message):
-    """sbatch answered from a worker: a submission, a verdict's sentence, or a refusal with all its lines."""
+    """sbatch answered from a worker: a submission, a verdict's sentence, or a refusal with all its lines.
 
-    def __init__(self, submitted: Submitted | None = None, verdict: str = "", refusal: str = "") -> None:
+    `field` is the dotted field that a refusal is about, if any.
+    """
+
+    def __init__(
+        self, submitted: Submitted | None = None, verdict: str = "", refusal: str = "", field: str | None = None
+    ) -> None:
         super().__init__()
         self.submitted = submitted
         self.verdict = verdict
         self.refusal = refusal
+        self.field = field
 
 
 class StepButton(Button):
@@ -77,6 +84,7 @@ class WizardScreen(ModeScreen):
         self._edited: str | None = None
         self._busy = False
         self._started = False
+        self._refused_field: str | None = None
 
     def content(self) -> ComposeResult:
         """Steps, the fields of each, the review, help, buttons."""
@@ -111,6 +119,8 @@ class WizardScreen(ModeScreen):
         if by > 0 and self.step == len(STEPS) - 1:
             return
         if by > 0 and self._stopped_by_problem():
+            return
+        if by < 0 and self._go_to_refused_field():
             return
         self._go_to(self.step + by)
 
@@ -181,6 +191,7 @@ class WizardScreen(ModeScreen):
     def on_answered(self, answer: Answered) -> None:
         """Go to the job, or say what Slurm said."""
         self._busy = False
+        self._refused_field = answer.field
         if answer.submitted is not None:
             history.clear_draft()
             self._edited = None
@@ -241,6 +252,7 @@ class WizardScreen(ModeScreen):
             self.notify(f"The draft cannot be saved: {error.strerror}.", severity="warning", markup=False)
 
     def _go_to(self, step: int) -> None:
+        self._refused_field = None
         self._step_silently(step)
         if STEPS[self.step] == "Review":
             self._show_review()
@@ -285,6 +297,16 @@ class WizardScreen(ModeScreen):
             if row.field.path in self._wrong and row.field.step in passed:
                 if row.field.step != STEPS[self.step]:
                     self._go_to(STEPS.index(row.field.step))
+                row.query_one(".editor").focus()
+                self._show_help()
+                return True
+        return False
+
+    def _go_to_refused_field(self) -> bool:
+        """Whether Slurm refused what the review shows for a field of the form; that field then gets the focus."""
+        for row in self.query(FormRow):
+            if row.field.path == self._refused_field and not row.has_class("hidden"):
+                self._go_to(STEPS.index(row.field.step))
                 row.query_one(".editor").focus()
                 self._show_help()
                 return True
@@ -367,7 +389,9 @@ class WizardScreen(ModeScreen):
         try:
             answer = ask()
         except SubmitRefused as error:
-            answer = Answered(refusal="\n".join([str(error), *error.lines]))
+            meaning = refusals.understand(error.lines)
+            text = "\n".join([str(error), *error.lines, meaning.text, meaning.action])
+            answer = Answered(refusal=text, field=meaning.field)
         except (SlurmError, SpecError) as error:
             answer = Answered(refusal=str(error))
         self.post_message(answer)
