@@ -11,6 +11,7 @@ from console.tables import complain
 from console.text import safe, safe_lines
 from console.wizard_choices import starting_spec
 from jobs.sbatch import SubmitRefused
+from jobs.slurm import refusals
 from jobs.slurm.cluster import version_tuple
 from jobs.slurm.run import CommandTimeout, Runner, SlurmError
 from jobs.spec import dumps, load
@@ -55,6 +56,8 @@ def send(args: argparse.Namespace) -> int:
         complain(str(refused))
         for line in refused.lines:
             print(f"  {safe(line)}", file=sys.stderr)
+        meaning = refusals.understand(refused.lines)
+        print(safe(f"{meaning.text} {meaning.action}"), file=sys.stderr)
         return NO
     except CommandTimeout as error:
         complain(str(error))

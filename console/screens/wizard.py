@@ -24,6 +24,7 @@ from console.widgets.form_row import FormRow
 from console.wizard_choices import choices_for, fit_sentence, starting_spec
 from jobs import history
 from jobs.sbatch import SubmitRefused
+from jobs.slurm import refusals
 from jobs.slurm.cluster import version_tuple
 from jobs.slurm.run import CommandTimeout, SlurmError
 from jobs.slurm.snapshot import Snapshot
@@ -37,17 +38,24 @@ _WIDE = 130
 class Answered(Message):
     """sbatch answered from a worker: a submission, a verdict's sentence, or a refusal with all its lines.
 
-    `unknown` means that a job may exist all the same.
+    `unknown` means that a job may exist all the same; `field` is the dotted field that a refusal is about, if any.
     """
 
     def __init__(
-        self, submitted: Submitted | None = None, verdict: str = "", refusal: str = "", *, unknown: bool = False
+        self,
+        submitted: Submitted | None = None,
+        verdict: str = "",
+        refusal: str = "",
+        *,
+        unknown: bool = False,
+        field: str | None = None,
     ) -> None:
         super().__init__()
         self.unknown = unknown
         self.submitted = submitted
         self.verdict = verdict
         self.refusal = refusal
+        self.field = field
 
 
 class StepButton(Button):
@@ -88,6 +96,7 @@ class WizardScreen(ModeScreen):
         self._sent: Path | None = None
         self._busy = False
         self._started = False
+        self._refused_field: str | None = None
 
     def content(self) -> ComposeResult:
         """Steps, the fields of each, the review, help, buttons."""
@@ -125,6 +134,8 @@ class WizardScreen(ModeScreen):
         if by > 0 and self.step == len(STEPS) - 1:
             return
         if by > 0 and self._stopped_by_problem():
+            return
+        if by < 0 and self._go_to_refused_field():
             return
         self._go_to(self.step + by)
 
@@ -197,6 +208,7 @@ class WizardScreen(ModeScreen):
         self._busy = False
         if not answer.unknown:
             self._sent = None
+        self._refused_field = answer.field
         if answer.submitted is not None:
             history.clear_draft()
             self._edited = None
@@ -273,6 +285,7 @@ class WizardScreen(ModeScreen):
             self.notify(f"The draft cannot be saved: {error.strerror}.", severity="warning", markup=False)
 
     def _go_to(self, step: int) -> None:
+        self._refused_field = None
         self._step_silently(step)
         if STEPS[self.step] == "Review":
             self._show_review()
@@ -317,6 +330,16 @@ class WizardScreen(ModeScreen):
             if row.field.path in self._wrong and row.field.step in passed:
                 if row.field.step != STEPS[self.step]:
                     self._go_to(STEPS.index(row.field.step))
+                row.query_one(".editor").focus()
+                self._show_help()
+                return True
+        return False
+
+    def _go_to_refused_field(self) -> bool:
+        """Whether Slurm refused what the review shows for a field of the form; that field then gets the focus."""
+        for row in self.query(FormRow):
+            if row.field.path == self._refused_field and not row.has_class("hidden"):
+                self._go_to(STEPS.index(row.field.step))
                 row.query_one(".editor").focus()
                 self._show_help()
                 return True
@@ -437,7 +460,9 @@ class WizardScreen(ModeScreen):
         try:
             answer = ask()
         except SubmitRefused as error:
-            answer = Answered(refusal="\n".join([str(error), *error.lines]))
+            meaning = refusals.understand(error.lines)
+            text = "\n".join([str(error), *error.lines, meaning.text, meaning.action])
+            answer = Answered(refusal=text, field=meaning.field)
         except (SlurmError, SpecError) as error:
             answer = Answered(refusal=str(error), unknown=isinstance(error, SlurmError))
         self.post_message(answer)

@@ -250,9 +250,10 @@ def test_a_refused_job_is_no_with_every_line_of_sbatch(
     assert said.returncode == 1
     assert reason in said.stderr
     for options in ([], ["--json"]):
-        first, *lines = complaint(env, "submit", str(spec), *options, code=1)
+        first, *lines, meaning = complaint(env, "submit", str(spec), *options, code=1)
         assert first.startswith("slurmconsole: Slurm refused the job: ")
         assert [line.strip() for line in lines] == said.stderr.splitlines()
+        assert "partition" in meaning
     assert complaint(env, "submit", "--test-only", str(spec), code=1)[0].startswith("slurmconsole: Slurm refused")
     assert answer(env, "jobs") == []
 

@@ -198,8 +198,13 @@ async def test_a_refusal_keeps_the_wizard_and_every_line_of_sbatch(live_console:
         app.screen.query_one("#next", Button).press()
         await until(pilot, lambda: "Slurm refused the job" in screen_text(app), "the refusal is shown")
         assert "sbatch: error: Batch job submission failed" in screen_text(app)
+        assert "No node of the partition can ever satisfy what the job asks for." in screen_text(app)
         assert wizard(app).values["resources.gpus_per_node"] == "9"
         assert app.job_id is None
+        await pilot.press("escape")
+        assert wizard(app).step == 1
+        assert app.focused is not None
+        assert app.focused in form_row(app, "resources.partition").query("*")
 
 
 async def test_review_asks_slurm_when_it_would_start(live_console: MakeConsole) -> None:

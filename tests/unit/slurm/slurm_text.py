@@ -21,7 +21,8 @@ _JOB = {
     "tres-alloc": "cpu=1,mem=1G,node=1,billing=1", "tres-per-job": "N/A", "tres-per-node": "N/A",
     "tres-per-task": "N/A", "tres-per-socket": "N/A", "MinMemory": "1G", "SubmitTime": "1796095650",
     "StartTime": "1796095651", "EndTime": "1796099251", "TimeLimit": "1:00:00", "NodeList": "gpu01",
-    "PriorityLong": "4294901759", "Dependency": "(null)", "BatchHost": "gpu01", "RestartCnt": "0", "OverSubscribe": "OK",
+    "PriorityLong": "4294901759", "Dependency": "(null)", "BatchHost": "gpu01", "RestartCnt": "0",
+    "OverSubscribe": "OK",
     "WorkDir": "/scratch/alice", "STDOUT": "/scratch/alice/slurm-%j.out", "STDERR": "/scratch/alice/slurm-%j.out",
     "Name": "wrap",
 }  # fmt: skip
