@@ -114,14 +114,18 @@ WORDS: dict[str, Explanation] = {
         "It waits for another job to end.", "Wait; the job's Dependency field names that job.", "dependency"
     ),
     "DependencyNeverSatisfied": Explanation(
-        "The job that it depends on did not end as it had to, so it will never start.",
+        "The job that it depends on did not end as it had to, so it will never start: cancel it, or change that.",
         "Cancel it, or take the dependency away: scontrol update JobId=ID Dependency= (with nothing behind it).",
         "never",
     ),
     "JobHeldUser": Explanation(
-        "You, its owner or the head of its account hold it.", "Release it: scontrol release ID.", "held"
+        "You, its owner or the head of its account hold it: release it to let it start.",
+        "Release it: scontrol release ID.",
+        "held",
     ),
-    "JobHeldAdmin": Explanation("The cluster's staff hold it.", "Ask them why; only they can release it.", "held"),
+    "JobHeldAdmin": Explanation(
+        "The cluster's staff hold it: ask them.", "Ask them why; only they can release it.", "held"
+    ),
     "JobHoldMaxRequeue": Explanation(
         "Its launch failed too often, so Slurm holds it.",
         "Find out why its launch fails, often a missing folder or a broken node, then: scontrol release ID.",

@@ -50,7 +50,7 @@ _TEXTS: tuple[tuple[str, Explanation], ...] = (
     ),
     (
         r"launch failed requeued held|launch failure limit exceeded requeued held",
-        Explanation("Its launch failed and Slurm holds it.", _LOOK, "held"),
+        Explanation("Its launch failed and it is held: look at the node, then release it.", _LOOK, "held"),
     ),
     (
         r"user env retrieval failed requeued held",

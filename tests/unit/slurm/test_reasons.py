@@ -117,7 +117,10 @@ def test_kinds(word: str, kind: str) -> None:
     (f"({ALL_GONE})", f"{GONE} ({ALL_GONE})"),
     (REBOOTING, f"{GONE} ({REBOOTING})"),
     (ALL_GONE.replace(" ", "_"), f"{GONE} ({ALL_GONE.replace(' ', '_')})"),
-    ("(launch failed requeued held)", "Its launch failed and Slurm holds it. (launch failed requeued held)"),
+    (
+        "(launch failed requeued held)",
+        "Its launch failed and it is held: look at the node, then release it. (launch failed requeued held)",
+    ),
     ("RaisedSignal:53(Real-time signal 19)", "Signal 53 (Real-time signal 19) ended it. (RaisedSignal)"),
     (
         "Reservation day.1 was deleted",
