@@ -20,7 +20,7 @@ from jobs.logs.paths import facts_of, resolve
 from jobs.logs.progress import read_progress
 from jobs.slurm.availability import availability
 from jobs.slurm.cluster import Cluster
-from jobs.slurm.reasons import explain
+from jobs.slurm.reasons import explain, understand
 from jobs.slurm.records import Job
 from jobs.slurm.run import Runner
 from jobs.slurm.times import format_duration
@@ -114,6 +114,7 @@ def _facts(found: Job) -> list[tuple[str, str]]:
     ]
     if found.state == "PENDING":
         facts.append(("why pending", explain(found.reason)))
+        facts.append(("what to do", understand(found.reason).action))
         facts.append(("estimated", clock(found.start_time)))
     return facts
 

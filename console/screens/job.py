@@ -25,7 +25,7 @@ from jobs.logs.live import LiveProgress
 from jobs.logs.opening import LogProblem
 from jobs.logs.paths import LogPaths, facts_of, resolve
 from jobs.logs.progress import Progress
-from jobs.slurm.reasons import explain
+from jobs.slurm.reasons import explain, understand
 from jobs.slurm.records import Job
 from jobs.slurm.run import SlurmError
 from jobs.slurm.snapshot import Snapshot
@@ -248,7 +248,8 @@ class JobScreen(ModeScreen):
             line.append(f", ends by {clock(job.end_time)}")
         line.append("\n")
         if job.state == "PENDING":
-            line.append(explain(job.reason), "yellow")
+            line.append(f"{explain(job.reason)} ", "yellow")
+            line.append(understand(job.reason).action, "dim")
             if job.start_time:
                 line.append(f" Slurm expects a start at {clock(job.start_time)}.")
         else:
