@@ -22,8 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; every failure is one sentence on standard error and an exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_closed_streams()
-    if arguments[:1] == ["sandbox"]:
-        return _sandbox(arguments[1:])
+    plain = [word for word in arguments if word != "--no-color"]
+    if plain[:1] == ["sandbox"]:
+        return _sandbox(plain[1:])
     args = _parser().parse_args(arguments)
     args.color = not args.no_color and "NO_COLOR" not in os.environ
     for stream in (sys.stdout, sys.stderr):
