@@ -123,6 +123,8 @@ class JobScreen(ModeScreen):
         if message.paths is not None and message.paths != self._paths:
             self._paths = message.paths
             self._open_log()
+        elif message.job is None and message.paths is None:
+            self.query_one(LogView).show_message("There is no log to show.")
         self._draw()
 
     def on_progress_read(self, message: ProgressRead) -> None:

@@ -243,6 +243,7 @@ async def test_an_unknown_job_is_said_to_be_unknown(live_console: MakeConsole) -
         await until(pilot, nodes_known(app), "nodes are known")
         await pilot.press("colon", *"job 99999", "enter")
         await until(pilot, lambda: "does not know job 99999" in screen_text(app), "it is told")
+        assert "There is no log to show." in screen_text(app)
 
 
 async def test_prompt_help_and_command_log(live_console: MakeConsole) -> None:
