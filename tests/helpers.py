@@ -59,6 +59,12 @@ def wait_for_state(env: Mapping[str, str], job_id: str, *states: str, timeout: f
     return wait_until(reached, timeout, f"job {job_id} is {' or '.join(wanted)}")
 
 
+def settled(env: Mapping[str, str]) -> bool:
+    """Whether no node is still cleaning up, or kept by the backfill's last round for a job that is gone."""
+    nodes = slurm(env, "scontrol", "show", "node")
+    return "COMPLETING" not in nodes and "PLANNED" not in nodes
+
+
 def processes_naming(directory: Path) -> dict[int, str]:
     """pid -> command line of every process, this one aside, whose command line or environment names `directory`;
     read independently of the code under test."""

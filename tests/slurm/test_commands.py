@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import job_state, sbatch, slurm, wait_for_state, wait_until
+from helpers import job_state, sbatch, settled, slurm, wait_for_state, wait_until
 
 pytestmark = pytest.mark.slurm
 
@@ -45,6 +45,7 @@ def _quiet(slurm_env: Env) -> Iterator[None]:
 def cancel_all(env: Env) -> None:
     slurm(env, "scancel", "--user=" + getpass.getuser())
     wait_until(lambda: not slurm(env, "squeue", "--noheader"), 30, "the cluster is idle")
+    wait_until(lambda: settled(env), 60, "the nodes are settled")
 
 
 def start(env: Env, *argv: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
@@ -164,7 +165,7 @@ def test_one_job_says_why_it_waits(env: Env) -> None:
     job_id = sbatch(env, "--hold", f"--job-name={ESC_NAME}", script=":")
     data = answer(env, "job", job_id)
     assert (data["job_id"], data["state"], data["reason"], data["progress"]) == (job_id, "PENDING", "JobHeldUser", None)
-    assert data["why_pending"].startswith("You or its owner hold it")
+    assert data["why_pending"].startswith("You, its owner or the head of its account hold it")
     assert data["stdout"] == data["stderr"] == f"{data['work_dir']}/slurm-{job_id}.out"
     assert run(env, "job", job_id)[0] == 0
     assert complaint(env, "job", "99999999", code=1) == ["slurmconsole: Slurm does not know job 99999999."]

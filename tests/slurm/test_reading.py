@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from helpers import job_state, sbatch, slurm, wait_for_state, wait_until
+from helpers import job_state, sbatch, settled, slurm, wait_for_state, wait_until
 
 from jobs.slurm.availability import GpuCount, availability
 from jobs.slurm.cluster import Cluster
@@ -32,6 +32,7 @@ def _quiet(slurm_env: Env) -> None:
 
 @pytest.fixture
 def cluster(slurm_env: Env) -> Cluster:
+    wait_until(lambda: settled(slurm_env), 60, "the nodes are settled")
     return Cluster(Runner(slurm_env))
 
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from helpers import job_state, slurm, wait_until
+from helpers import job_state, settled, slurm, wait_until
 
 from jobs.slurm import commands
 from jobs.slurm.availability import availability
@@ -46,12 +46,6 @@ def scene(slurm_env: Env) -> Iterator[Env]:
     if "ReservationName=soon " in slurm(slurm_env, "scontrol", "show", "reservation"):
         slurm(slurm_env, "scontrol", "delete", "ReservationName=soon")
     wait_until(lambda: "drain" not in slurm(slurm_env, "sinfo", "-h", "-o", "%T"), 30, "all nodes are back")
-
-
-def settled(env: Env) -> bool:
-    """Whether no node is still cleaning up, or kept by the backfill's last round for a job that is gone."""
-    nodes = slurm(env, "scontrol", "show", "node")
-    return "COMPLETING" not in nodes and "PLANNED" not in nodes
 
 
 def background(env: Env, chance: random.Random, cwd: Path) -> None:

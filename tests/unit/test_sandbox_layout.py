@@ -107,6 +107,8 @@ def test_sockets_move_to_a_short_directory_when_the_path_is_too_long(tmp_path: P
 
 def test_a_run_directory_that_others_can_write_is_refused(tmp_path: Path) -> None:
     place = place_at(tmp_path)
+    place.make()
+    place.run.rmdir()
     place.run.mkdir()
     place.run.chmod(0o777)
     with pytest.raises(SandboxError, match="not a private directory"):
