@@ -40,6 +40,9 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="slurmconsole-") as home:
+        # The pictures show no path of the machine that they are taken on.
+        (Path(home) / "venv").symlink_to(sys.prefix)
+        sys.executable = f"{home}/venv/bin/python"
         os.environ.update(XDG_STATE_HOME=f"{home}/state", XDG_DATA_HOME=f"{home}/data", COLORTERM="truecolor")
         sandbox.start(sandbox.Layout(), Path(home) / "sandbox", say=print)
         os.environ.update(sandbox.environment(Path(home) / "sandbox"))

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.logs.paths import JobFacts, LogMissing, LogPaths, LogProblem, expand, open_log, resolve
 
-JOB = JobFacts("1234", "/work/dir", user="alice", name="llama-7b", batch_host="gpu07.cluster", restarts=2)
+JOB = JobFacts("1234", "/data/dir", user="alice", name="llama-7b", batch_host="gpu07.cluster", restarts=2)
 TASK = replace(JOB, job_id="1240", array_job_id="1234", array_task_id="13")
 TEMPLATE = replace(TASK, job_id="1234", array_task_id="3-20")
 
@@ -16,27 +16,27 @@ TEMPLATE = replace(TASK, job_id="1234", array_task_id="3-20")
 @pytest.mark.parametrize(
     ("pattern", "facts", "path"),
     [
-        ("slurm-%j.out", JOB, "/work/dir/slurm-1234.out"),
-        ("logs/%x-%j.out", JOB, "/work/dir/logs/llama-7b-1234.out"),
+        ("slurm-%j.out", JOB, "/data/dir/slurm-1234.out"),
+        ("logs/%x-%j.out", JOB, "/data/dir/logs/llama-7b-1234.out"),
         ("/abs/%u/%x", JOB, "/abs/alice/llama-7b"),
-        ("%A_%a", TASK, "/work/dir/1234_13"),
-        ("%j", TASK, "/work/dir/1240"),
-        ("%A", JOB, "/work/dir/1234"),
-        ("%a", JOB, "/work/dir/4294967294"),
-        ("%b", TASK, "/work/dir/3"),
-        ("%5j-%3a", replace(TASK, job_id="99"), "/work/dir/00099-013"),
-        ("%2j", JOB, "/work/dir/1234"),
-        ("%15j", JOB, "/work/dir/0000001234"),
-        ("%5u.%9N", JOB, "/work/dir/alice.gpu07"),
-        ("%N.%n.%t.%s.%J", JOB, "/work/dir/gpu07.0.0.batch.1234"),
-        ("%r", JOB, "/work/dir/2"),
-        ("100%%j", JOB, "/work/dir/100%j"),
-        ("%%%j", JOB, "/work/dir/%1234"),
-        ("%q-%j", JOB, "/work/dir/%q-1234"),
-        ("%15q", JOB, "/work/dir/5q"),  # so 22.05.8
-        ("a\\%j.out", JOB, "/work/dir/a%j.out"),
-        ("%x/b\\\\c", JOB, "/work/dir/%x/b\\c"),
-        ("%N.out", replace(JOB, batch_host=None), "/work/dir/%N.out"),
+        ("%A_%a", TASK, "/data/dir/1234_13"),
+        ("%j", TASK, "/data/dir/1240"),
+        ("%A", JOB, "/data/dir/1234"),
+        ("%a", JOB, "/data/dir/4294967294"),
+        ("%b", TASK, "/data/dir/3"),
+        ("%5j-%3a", replace(TASK, job_id="99"), "/data/dir/00099-013"),
+        ("%2j", JOB, "/data/dir/1234"),
+        ("%15j", JOB, "/data/dir/0000001234"),
+        ("%5u.%9N", JOB, "/data/dir/alice.gpu07"),
+        ("%N.%n.%t.%s.%J", JOB, "/data/dir/gpu07.0.0.batch.1234"),
+        ("%r", JOB, "/data/dir/2"),
+        ("100%%j", JOB, "/data/dir/100%j"),
+        ("%%%j", JOB, "/data/dir/%1234"),
+        ("%q-%j", JOB, "/data/dir/%q-1234"),
+        ("%15q", JOB, "/data/dir/5q"),  # so 22.05.8
+        ("a\\%j.out", JOB, "/data/dir/a%j.out"),
+        ("%x/b\\\\c", JOB, "/data/dir/%x/b\\c"),
+        ("%N.out", replace(JOB, batch_host=None), "/data/dir/%N.out"),
         ("/dev/null", JOB, "/dev/null"),
     ],
 )
@@ -47,15 +47,15 @@ def test_a_pattern_expands_as_slurmstepd_does(pattern: str, facts: JobFacts, pat
 @pytest.mark.parametrize(
     ("stdout", "stderr", "facts", "expected"),
     [
-        ("/work/dir/a.out", "/work/dir/a.err", JOB, ("/work/dir/a.out", "/work/dir/a.err")),
-        ("/work/dir/a.out", "", JOB, ("/work/dir/a.out", "/work/dir/a.out")),  # 25.11 and 26.05
-        ("%x.out", "(null)", JOB, ("/work/dir/llama-7b.out", "/work/dir/llama-7b.out")),  # squeue -O, 24.05
-        ("", None, JOB, ("/work/dir/slurm-1234.out", "/work/dir/slurm-1234.out")),
-        ("(null)", "", TASK, ("/work/dir/slurm-1234_13.out", "/work/dir/slurm-1234_13.out")),
-        ("slurm-%A_%a.out", "", TEMPLATE, ("/work/dir/slurm-1234_%a.out", "/work/dir/slurm-1234_%a.out")),
+        ("/data/dir/a.out", "/data/dir/a.err", JOB, ("/data/dir/a.out", "/data/dir/a.err")),
+        ("/data/dir/a.out", "", JOB, ("/data/dir/a.out", "/data/dir/a.out")),  # 25.11 and 26.05
+        ("%x.out", "(null)", JOB, ("/data/dir/llama-7b.out", "/data/dir/llama-7b.out")),  # squeue -O, 24.05
+        ("", None, JOB, ("/data/dir/slurm-1234.out", "/data/dir/slurm-1234.out")),
+        ("(null)", "", TASK, ("/data/dir/slurm-1234_13.out", "/data/dir/slurm-1234_13.out")),
+        ("slurm-%A_%a.out", "", TEMPLATE, ("/data/dir/slurm-1234_%a.out", "/data/dir/slurm-1234_%a.out")),
         ("/l/h_1234_4294967294.out", "", TASK, ("/l/h_1234_13.out", "/l/h_1234_13.out")),  # up to 23.11
         ("/l/h_1234_4294967294.out", "", TEMPLATE, ("/l/h_1234_%a.out", "/l/h_1234_%a.out")),
-        ("/work/dir/p%5j.out", "", JOB, ("/work/dir/p01234.out", "/work/dir/p01234.out")),  # up to 22.05: not padded
+        ("/data/dir/p%5j.out", "", JOB, ("/data/dir/p01234.out", "/data/dir/p01234.out")),  # up to 22.05: not padded
         ("(null)", "(null)", replace(JOB, batch=False), (None, None)),
     ],
 )
