@@ -60,9 +60,9 @@ def wait_for_state(env: Mapping[str, str], job_id: str, *states: str, timeout: f
 
 
 def settled(env: Mapping[str, str]) -> bool:
-    """Whether no node is still cleaning up, or kept by the backfill's last round for a job that is gone."""
+    """Whether no node is still cleaning up, not heard of since it was resumed, or kept by the backfill's last round."""
     nodes = slurm(env, "scontrol", "show", "node")
-    return "COMPLETING" not in nodes and "PLANNED" not in nodes
+    return not any(flag in nodes for flag in ("COMPLETING", "NOT_RESPONDING", "PLANNED"))
 
 
 def processes_naming(directory: Path) -> dict[int, str]:

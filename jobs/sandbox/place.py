@@ -77,9 +77,11 @@ class Place:
         """Make the directories, for this user alone. Raises SandboxError where that cannot be, or is not ours."""
         self._refuse_foreign()
         try:
-            for path in (self.directory, self.logs, self.state, self.devices):
-                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # The mark comes first, so that who starts at the same moment sees whose the rest is.
             (self.directory / _MARK).touch()
+            for path in (self.logs, self.state, self.devices):
+                path.mkdir(mode=0o700, exist_ok=True)
             self.run.mkdir(mode=0o700, exist_ok=True)
             found = self.run.lstat()
         except OSError as error:
