@@ -85,7 +85,7 @@ class ModeScreen(Screen[None]):
     def refresh_status(self) -> None:
         """Bring the status line up to date."""
         app = self.console_app
-        self.query_one(StatusBar).update(app.snapshot, app.cluster.runner.log)
+        self.query_one(StatusBar).update(app.snapshot, app.cluster.runner)
 
     def _snapshot_changed(self, snapshot: Snapshot) -> None:
         if not self.is_current and not self.is_active:

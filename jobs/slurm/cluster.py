@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jobs.slurm import commands, parse
+from jobs.slurm.clock import wall_clock
 from jobs.slurm.records import Job, Partition
 from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError, is_unreachable
 from jobs.slurm.snapshot import EMPTY, Part, Snapshot
@@ -111,7 +111,7 @@ class Cluster:
         records, skipped = parser(answer.text)
         if not records and answer.text.strip() != none:
             return dataclasses.replace(old, problem=f"{argv[0]} printed something that cannot be read.")
-        return Part(records, time.time(), answer.seconds, skipped)
+        return Part(records, wall_clock(), answer.seconds, skipped)
 
 
 def version_tuple(text: str) -> tuple[int, int] | None:

@@ -47,6 +47,16 @@ def show_partitions() -> list[str]:
     return ["scontrol", "--all", "show", "partition"]
 
 
+def show_reservations() -> list[str]:
+    """All reservations, running and to come."""
+    return ["scontrol", "--all", "show", "reservation"]
+
+
+def release() -> list[str]:
+    """The release of the commands here: `slurm 22.05.8`."""
+    return ["sinfo", "--version"]
+
+
 def show_config() -> list[str]:
     """The controller's configuration: ClusterName, SLURM_VERSION, SelectTypeParameters, ..."""
     return ["scontrol", "show", "config"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import selectors
 import shlex
@@ -154,7 +155,12 @@ def failure_sentence(answer: Answer) -> str:
 
 
 class Runner:
-    """Starts commands and keeps the log. One runner is shared by all threads of a process."""
+    """Starts commands and keeps the log. One runner is shared by all threads of a process.
+
+    `replay_of` is the epoch second at which the answers of a replay were recorded; None where a cluster is asked.
+    """
+
+    replay_of: float | None = None
 
     def __init__(self, environ: Mapping[str, str] | None = None, log: CommandLog | None = None) -> None:
         self.environ = clean_environment(os.environ if environ is None else environ)
@@ -162,6 +168,11 @@ class Runner:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closed = False
+
+    @property
+    def user(self) -> str:
+        """The login name whose jobs are "mine"."""
+        return getpass.getuser()
 
     def run(
         self,
