@@ -116,7 +116,7 @@ def _named(row: Row, wanted: Sequence[str]) -> Row | None:
         if task and task[1] == array and _holds(tasks.decode("ascii", "replace"), int(task[2])):
             if tasks.isdigit():
                 return row
-            return {**row, "ArrayTaskID": task[2].encode(), "JobArrayID": f"{task[1]}_[{task[2]}]".encode()}
+            return {**row, "ArrayTaskID": task[2].encode(), "JobArrayID": job_id.encode()}
     return None
 
 
