@@ -34,9 +34,9 @@ class NodesScreen(TableScreen[Node]):
 
     def summary(self, shown: int, total: int, snapshot: Snapshot) -> Text:
         """`8 nodes, 3 idle, 1 away`."""
-        partitions = list(snapshot.partitions.records)
+        partitions = snapshot.partitions.records
         nodes = snapshot.nodes.records
-        away = sum(1 for node in nodes if unavailable_cause(node, partitions))
+        away = sum(1 for n in nodes if unavailable_cause(n, [part for part in partitions if part.name in n.partitions]))
         line = Text(plural(total, "node"), "bold")
         line.append(f", {sum(1 for node in nodes if node.state == 'IDLE')} idle")
         line.append(f", {away} {'takes' if away == 1 else 'take'} no jobs", "yellow" if away else "")

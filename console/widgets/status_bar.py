@@ -49,7 +49,7 @@ def status_text(snapshot: Snapshot, log: CommandLog, now: float, replay_of: floa
             line.append(f" showing what was known {age(now - snapshot.taken_at)} ago ", "bold yellow")
     parts = []
     if replay_of is not None:
-        line.append(f"REPLAY of {datetime.fromtimestamp(replay_of):%Y-%m-%d %H:%M} ", "bold yellow")
+        line.append(f"REPLAY of {datetime.fromtimestamp(replay_of):%Y-%m-%d %H:%M}", "bold yellow").append(" · ")
     if snapshot.cluster:
         name = safe(snapshot.cluster)
         parts.append(f"cluster {fit(name, min(20, cell_len(name)))}")
