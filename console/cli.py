@@ -126,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     progress.add_argument("job", metavar="ID|FILE")
     record = add("record", "console.commands.record:record_to", "keep what Slurm answers in a file", json=False)
     record.add_argument("file", type=Path, metavar="FILE", help="compressed if its name ends in .gz")
+    record.add_argument("--anonymize", action="store_true", help="other names for people, nodes, jobs and paths")
     commands.add_parser("sandbox", help="a private Slurm on this machine: start, stop, status, env")
     return parser
 

@@ -21,6 +21,10 @@ def record_to(args: argparse.Namespace) -> int:
     if not path.parent.is_dir():
         raise UsageError(f"There is no folder {path.parent}.")
     recording = record(args.runner)
+    if args.anonymize:
+        from jobs.slurm.anonymize import anonymize
+
+        recording = anonymize(recording)
     for answer in recording.answers:
         if answer.returncode:
             complain(f"recorded all the same: {failure_sentence(answer)}")
