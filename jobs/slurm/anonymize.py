@@ -34,7 +34,7 @@ _SETTING = re.compile(r"([A-Za-z_\d\[\]]+) *= ")
 _PLAIN = re.compile(r"[A-Za-z]+\Z")
 _NO_NAME = {
     "", "N/A", "n/a", "n/s", "(null)", "None", "NONE", "Unknown", "UNKNOWN", "NO", "YES", "No", "Yes", "ALL",
-    "UNLIMITED", "INFINITE", "Not", "responding",
+    "no", "yes", "UNLIMITED", "INFINITE",
 }  # fmt: skip
 _JOB_FIELDS_KEPT = {
     "JobID", "JobArrayID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "State", "NumNodes", "NumCPUs",
@@ -54,10 +54,10 @@ _KEPT = {
     "CurrentWatts", "AveWatts", "ExtSensorsJoules", "ExtSensorsWatts", "ExtSensorsTemp", "MemSpecLimit",
     "CoreSpecCount", "CPUSpecList", "RestrictedCoresPerGPU", "NextState",
     # Partitions.
-    "Default", "DefaultTime", "DisableRootJobs", "ExclusiveUser", "ExclusiveTopo", "GraceTime", "Hidden", "MaxNodes",
-    "MaxTime", "MinNodes", "LLN", "MaxCPUsPerNode", "MaxCPUsPerSocket", "PriorityJobFactor", "PriorityTier", "RootOnly",
-    "ReqResv", "OverSubscribe", "OverTimeLimit", "PreemptMode", "TotalCPUs", "TotalNodes", "SelectTypeParameters",
-    "JobDefaults", "DefMemPerNode", "DefMemPerCPU", "MaxMemPerNode", "MaxMemPerCPU", "TRES", "TRESBillingWeights",
+    "Default", "DefaultTime", "DisableRootJobs", "Exclusive", "ExclusiveUser", "ExclusiveTopo", "GraceTime", "Hidden",
+    "MaxNodes", "MaxTime", "MinNodes", "LLN", "MaxCPUsPerNode", "MaxCPUsPerSocket", "PriorityJobFactor", "PriorityTier",
+    "RootOnly", "ReqResv", "OverSubscribe", "OverTimeLimit", "PreemptMode", "TotalCPUs", "TotalNodes",
+    "SelectTypeParameters", "JobDefaults", "DefMemPerNode", "DefMemPerCPU", "MaxMemPerNode", "MaxMemPerCPU", "TRES", "TRESBillingWeights",
     "SuspendTime", "SuspendTimeout", "ResumeTimeout", "PowerDownOnIdle",
     # Reservations.
     "StartTime", "EndTime", "Duration", "NodeCnt", "CoreCnt", "Flags", "MaxStartDelay", "Watts", "CoreIDs",

@@ -71,6 +71,28 @@ def test_a_replay_says_what_the_cluster_said(env: Env, tmp_path: Path, name: str
     assert [job["job_id"] for job in replayed[3][1] if job["state"] == "RUNNING"] == [running]
 
 
+def test_a_spec_for_the_recorded_cluster_is_the_live_one(env: Env, tmp_path: Path) -> None:
+    path = str(tmp_path / "lab.jsonl")
+    assert run(env, "record", path)[0] == 0
+    live = run(env, "example")
+    assert live[0] == 0
+    assert run(env | {"PATH": str(tmp_path)}, "--replay", path, "example") == live
+
+
+def test_an_anonymous_recording_counts_the_same_gpus_on_other_nodes(env: Env, tmp_path: Path) -> None:
+    path = tmp_path / "lab.jsonl"
+    job_id = sbatch(env, "-N2", "--gres=gpu:1", "-J", "secretive", "-o", "/dev/null", script="sleep 600", cwd=tmp_path)
+    wait_for_state(env, job_id, "RUNNING")
+    assert run(env, "record", "--anonymize", str(path))[0] == 0
+    code, hidden, _ = answer({"HOME": str(tmp_path)}, "--replay", str(path), "gpus")
+    live = answer(env, "gpus")[1]
+    assert code == 0
+    assert hidden["gpu_types"] == live["gpu_types"]
+    assert [part["gpu_types"] for part in hidden["partitions"]] == [part["gpu_types"] for part in live["partitions"]]
+    assert [job["job_id"] for job in answer({"HOME": str(tmp_path)}, "--replay", str(path), "jobs")[1]] == [job_id]
+    assert not [word for word in ("gpu01", "secretive", "debug", "sandbox", str(tmp_path)) if word in path.read_text()]
+
+
 def test_a_person_can_read_the_file(env: Env, tmp_path: Path) -> None:
     for name, unpack in (("a.jsonl", bytes), ("a.jsonl.gz", gzip.decompress)):
         assert run(env, "record", str(tmp_path / name))[0] == 0

@@ -14,6 +14,7 @@ from console.app import SlurmConsole
 from console.replaying import runner_for
 from console.screens.queue import QueueScreen
 from console.settings import Settings
+from jobs import history
 from tui.conftest import screen_text, until
 
 MADE = make_recording.make()
@@ -92,7 +93,9 @@ async def test_polling_on_and_on_changes_nothing_and_starts_nothing(
         assert all(entry.at == make_recording.NOW for entry in app.cluster.runner.log.entries)
 
 
-async def test_a_replay_submits_nothing(app: SlurmConsole) -> None:
+async def test_a_replay_submits_nothing_and_leaves_the_draft_alone(app: SlurmConsole) -> None:
+    mine = '{"values": {"name": "my-own"}, "step": 0}'
+    history.save_draft(mine)
     async with app.run_test(size=(160, 50)) as pilot:
         await until(pilot, lambda: app.snapshot.nodes.taken_at is not None, "nodes are known")
         await pilot.press("n")
@@ -101,3 +104,5 @@ async def test_a_replay_submits_nothing(app: SlurmConsole) -> None:
             await pilot.press("enter")
             await pilot.pause(0.2)
         await until(pilot, lambda: "read-only: it submits nothing" in screen_text(app), "the refusal")
+        assert "my-own" not in screen_text(app)
+    assert history.load_draft() == mine

@@ -65,9 +65,9 @@ def recording(names: dict[str, str]) -> Recording:
 
 
 def gpus(kept: Recording) -> dict[str, Any]:
-    """The answer of `gpus` without the names of cluster and partitions."""
+    """The answer of `gpus` without its time and the names of cluster and partitions."""
     data = plain.gpus_data(Cluster(Replay(kept)).refresh())
-    data["cluster"] = None
+    data["cluster"] = data["taken_at"] = None
     data["partitions"] = [part | {"partition": None} for part in data["partitions"]]
     return data
 
@@ -120,6 +120,7 @@ def test_a_large_recording_keeps_its_numbers(tmp_path: Path) -> None:
     path = tmp_path / "hidden.jsonl"
     assert main(["--replay", "messy", "record", "--anonymize", str(path)]) == 0
     hidden, kept = load(path), load(make_recording.TARGET)
+    assert hidden.taken_at == kept.taken_at
     assert gpus(hidden) == gpus(kept)
     before, after = (Cluster(Replay(each)).refresh(mine=True).jobs.records for each in (kept, hidden))
     assert [(j.job_id, j.state, j.gpus, j.gpu_type, j.nodes) for j in after] == [
