@@ -32,6 +32,7 @@ from jobs.slurm.snapshot import Snapshot
 from jobs.slurm.times import format_duration
 
 _LOOK_UP_EVERY = 5.0
+_NO_LOGS = "A recording holds no logs."
 
 
 class JobLookedUp(Message):
@@ -177,7 +178,8 @@ class JobScreen(ModeScreen):
         path = self._log_path
         view = self.query_one(LogView)
         if self._replayed:
-            view.show_message("A recording holds no logs.")
+            view.show_message(_NO_LOGS)
+            self._log_problem = _NO_LOGS
             return
         if path is None:
             self._live = None
@@ -235,7 +237,8 @@ class JobScreen(ModeScreen):
         title = Text("")
         if path is not None:
             following = self.query_one(LogView).following
-            title.append("following " if following else "paused, End follows ", "green" if following else "yellow")
+            if not self._replayed:
+                title.append("following " if following else "paused, End follows ", "green" if following else "yellow")
             title.append(f"{'stderr' if self._show_stderr else 'log'} {safe(str(path))}", "dim")
         title.truncate(max(10, self.size.width - 2), overflow="ellipsis")
         self.query_one("#log-title", Static).update(title)

@@ -57,8 +57,8 @@ _KEPT = {
     "Default", "DefaultTime", "DisableRootJobs", "Exclusive", "ExclusiveUser", "ExclusiveTopo", "GraceTime", "Hidden",
     "MaxNodes", "MaxTime", "MinNodes", "LLN", "MaxCPUsPerNode", "MaxCPUsPerSocket", "PriorityJobFactor", "PriorityTier",
     "RootOnly", "ReqResv", "OverSubscribe", "OverTimeLimit", "PreemptMode", "TotalCPUs", "TotalNodes",
-    "SelectTypeParameters", "JobDefaults", "DefMemPerNode", "DefMemPerCPU", "MaxMemPerNode", "MaxMemPerCPU", "TRES", "TRESBillingWeights",
-    "SuspendTime", "SuspendTimeout", "ResumeTimeout", "PowerDownOnIdle",
+    "SelectTypeParameters", "JobDefaults", "DefMemPerNode", "DefMemPerCPU", "MaxMemPerNode", "MaxMemPerCPU", "TRES",
+    "TRESBillingWeights", "SuspendTime", "SuspendTimeout", "ResumeTimeout", "PowerDownOnIdle",
     # Reservations.
     "StartTime", "EndTime", "Duration", "NodeCnt", "CoreCnt", "Flags", "MaxStartDelay", "Watts", "CoreIDs",
     # The configuration.

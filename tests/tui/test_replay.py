@@ -55,14 +55,15 @@ async def test_queue_and_nodes_count_what_was_made(app: SlurmConsole, size: tupl
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: app.snapshot.jobs.taken_at is not None, "jobs are known")
         await pilot.press("2")
-        await until(pilot, lambda: "All jobs" in screen_text(app), "the queue is shown")
-        assert f"All jobs: {len(queue)} jobs, {running} running, {pending} pending" in screen_text(app)
+        told = f"All jobs: {len(queue)} jobs, {running} running, {pending} pending"
+        await until(pilot, lambda: told in screen_text(app), told)
         assert not set(screen_text(app)) & set("\x1b\x1e\x1f\x9b\u202e\udcff")
         await pilot.press("m")
         await until(pilot, lambda: "Your jobs: 5 jobs, 2 running, 3 pending" in screen_text(app), "my jobs")
         await pilot.press("3")
-        await until(pilot, lambda: "600 nodes" in screen_text(app), "the nodes are shown")
-        assert f"{nodes_away} take no jobs" in screen_text(app)
+        idle = sum(1 for node in MADE.nodes if node.state.partition("+")[0] == "IDLE")
+        told = f"600 nodes, {idle} idle, {nodes_away} take no jobs"
+        await until(pilot, lambda: told in screen_text(app), told)
         assert all(len(line) <= size[0] for line in screen_text(app).splitlines())
 
 
@@ -74,6 +75,8 @@ async def test_a_job_has_the_used_time_of_the_recording_and_no_log(app: SlurmCon
         app.open_job(mine["JobID"])
         await until(pilot, lambda: "A recording holds no logs." in screen_text(app), "the job is shown")
         assert f"used {used // 3600}:{used // 60 % 60:02}:{used % 60:02} of" in screen_text(app)
+        assert "following" not in screen_text(app)
+        assert "No progress lines" not in screen_text(app)
 
 
 async def test_polling_on_and_on_changes_nothing_and_starts_nothing(
