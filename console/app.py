@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
 import os
 import signal
 import threading
@@ -89,7 +88,7 @@ class SlurmConsole(App[None]):
         super().__init__()
         self.settings = settings or Settings.model_validate({})
         self.cluster = Cluster(runner or Runner())
-        self.user = getpass.getuser()
+        self.user = self.cluster.runner.user
         self.job_id: str | None = None
         self.start_mode = start_mode
         self.start_spec = spec

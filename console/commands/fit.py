@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 
 from console import plain
 from console.commands.common import NO, OK, UNREACHABLE, USAGE, print_json
@@ -12,6 +12,7 @@ from console.tables import complain, out
 from console.text import clock, safe
 from jobs.sbatch import parse_verdict
 from jobs.slurm import commands
+from jobs.slurm.clock import wall_clock
 from jobs.slurm.cluster import Cluster
 from jobs.slurm.fit import Placement, placements
 from jobs.slurm.run import Runner, SlurmError
@@ -21,7 +22,8 @@ from jobs.values import duration
 
 MOST_QUESTIONS = 5
 """How often sbatch --test-only is asked; each counts as a submission for the controller."""
-_SOON = timedelta(minutes=1)
+_SOON = 60.0
+"""Seconds."""
 
 
 def fit(args: argparse.Namespace) -> int:
@@ -31,7 +33,7 @@ def fit(args: argparse.Namespace) -> int:
     except ValueError as error:
         complain(str(error))
         return USAGE
-    runner = Runner()
+    runner: Runner = args.runner
     snapshot = Cluster(runner).refresh(jobs=True, nodes=True)
     for problem in snapshot.problems:
         complain(problem)
@@ -41,7 +43,7 @@ def fit(args: argparse.Namespace) -> int:
         complain(f"There is no partition {args.partition}.")
         return NO
     places = placements(snapshot, shape, args.partition)
-    estimates = {} if args.no_ask else _ask(runner, shape, places[:MOST_QUESTIONS])
+    estimates = {} if args.no_ask or runner.replay_of is not None else _ask(runner, shape, places[:MOST_QUESTIONS])
     if args.json:
         print_json(plain.fit_data(shape, places, estimates))
     else:
@@ -107,6 +109,6 @@ def _estimate(place: Placement, estimates: dict[str, datetime | None]) -> str:
     start = estimates.get(place.partition.name)
     if start is None:
         return ""
-    soon = start - datetime.now(timezone.utc) < _SOON
+    soon = start.timestamp() - wall_clock() < _SOON
     disagrees = "" if soon == place.starts_now else " That is not what the numbers here say; the controller decides."
     return f"Slurm's estimate: {'now' if soon else clock(start)}.{disagrees}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,13 +21,12 @@ from jobs.slurm.availability import availability
 from jobs.slurm.cluster import Cluster
 from jobs.slurm.reasons import explain, understand
 from jobs.slurm.records import Job
-from jobs.slurm.run import Runner
 from jobs.slurm.times import format_duration
 
 
 def gpus(args: argparse.Namespace) -> int:
     """GPUs by type."""
-    snapshot, complete = ask(jobs=False, nodes=True)
+    snapshot, complete = ask(args.runner, jobs=False, nodes=True)
     if not complete:
         return UNREACHABLE
     if args.json:
@@ -40,7 +38,7 @@ def gpus(args: argparse.Namespace) -> int:
 
 def partitions(args: argparse.Namespace) -> int:
     """Partitions."""
-    snapshot, complete = ask(jobs=True, nodes=True)
+    snapshot, complete = ask(args.runner, jobs=True, nodes=True)
     if not complete:
         return UNREACHABLE
     return _rows(args, PARTITION_COLUMNS, partition_rows(snapshot), plain.partitions_data(snapshot))
@@ -48,7 +46,7 @@ def partitions(args: argparse.Namespace) -> int:
 
 def nodes(args: argparse.Namespace) -> int:
     """Nodes."""
-    snapshot, complete = ask(jobs=False, nodes=True)
+    snapshot, complete = ask(args.runner, jobs=False, nodes=True)
     if not complete:
         return UNREACHABLE
     return _rows(args, NODE_COLUMNS, snapshot.nodes.records, plain.nodes_data(snapshot))
@@ -56,19 +54,19 @@ def nodes(args: argparse.Namespace) -> int:
 
 def jobs(args: argparse.Namespace) -> int:
     """My jobs, or with --all everyone's."""
-    snapshot, complete = ask(jobs=True, nodes=False, mine=not args.all)
+    snapshot, complete = ask(args.runner, jobs=True, nodes=False, mine=not args.all)
     if not complete:
         return UNREACHABLE
     records = snapshot.jobs.records
     if not records and not args.json:
-        user = getpass.getuser()
+        user = args.runner.user
         complain("the queue is empty." if args.all else f"{user} has no jobs in the queue; --all shows everyone's.")
     return _rows(args, JOB_COLUMNS, records, [plain.job_data(job) for job in records])
 
 
 def job(args: argparse.Namespace) -> int:
     """One job in detail. Raises SlurmError."""
-    found = Cluster(Runner()).job(args.id)
+    found = Cluster(args.runner).job(args.id)
     if found is None:
         complain(f"Slurm does not know job {args.id}.")
         return NO
@@ -76,7 +74,7 @@ def job(args: argparse.Namespace) -> int:
     stdout = str(paths.stdout) if paths and paths.stdout else None
     stderr = str(paths.stderr) if paths and paths.stderr else None
     progress = None
-    if paths and paths.stdout:
+    if paths and paths.stdout and args.runner.replay_of is None:
         try:
             progress = read_progress(paths.stdout)
         except LogProblem:

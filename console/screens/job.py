@@ -32,6 +32,7 @@ from jobs.slurm.snapshot import Snapshot
 from jobs.slurm.times import format_duration
 
 _LOOK_UP_EVERY = 5.0
+_NO_LOGS = "A recording holds no logs."
 
 
 class JobLookedUp(Message):
@@ -178,6 +179,10 @@ class JobScreen(ModeScreen):
     def _open_log(self) -> None:
         path = self._log_path
         view = self.query_one(LogView)
+        if self._replayed:
+            view.show_message(_NO_LOGS)
+            self._log_problem = _NO_LOGS
+            return
         if path is None:
             self._live = None
             view.show_message("This job keeps no log: it was not started with sbatch.")
@@ -193,6 +198,11 @@ class JobScreen(ModeScreen):
             return None
         return self._paths.stderr if self._show_stderr else self._paths.stdout
 
+    @property
+    def _replayed(self) -> bool:
+        """Whether the job is one of a recording; a file of its log's name here would be another's."""
+        return self.console_app.cluster.runner.replay_of is not None
+
     def _tick(self) -> None:
         if self.is_active and self._live is not None:
             self._read_log(self._live)
@@ -206,14 +216,16 @@ class JobScreen(ModeScreen):
 
     @work(thread=True, exclusive=True, group="job", exit_on_error=False)
     def _look_up(self, wanted: str, job: Job | None) -> None:
-        problem = ""
+        problem, replayed = "", self._replayed
         if job is None:
             try:
                 job = self.console_app.cluster.job(wanted)
             except SlurmError as error:
                 problem = str(error)
         paths = resolve(job.stdout, job.stderr, facts_of(job)) if job and job.work_dir else None
-        entry = history.find(int(wanted), self.console_app.settings.job_root) if wanted.isdigit() else None
+        entry = (
+            history.find(int(wanted), self.console_app.settings.job_root) if wanted.isdigit() and not replayed else None
+        )
         if entry is not None and (paths is None or not job or not job.stdout):
             paths = LogPaths(entry.stdout, entry.stderr)
         if job is None and not problem:
@@ -227,7 +239,8 @@ class JobScreen(ModeScreen):
         title = Text("")
         if path is not None:
             following = self.query_one(LogView).following
-            title.append("following " if following else "paused, End follows ", "green" if following else "yellow")
+            if not self._replayed:
+                title.append("following " if following else "paused, End follows ", "green" if following else "yellow")
             title.append(f"{'stderr' if self._show_stderr else 'log'} {safe(str(path))}", "dim")
         title.truncate(max(10, self.size.width - 2), overflow="ellipsis")
         self.query_one("#log-title", Static).update(title)

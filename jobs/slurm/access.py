@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import grp
 import os
 from collections.abc import Mapping
@@ -33,9 +32,8 @@ class Access:
 YES = Access(True)
 
 
-def viewer() -> Viewer:
-    """The user of this process with all groups."""
-    user = getpass.getuser()
+def viewer_of(user: str) -> Viewer:
+    """The user of this process, called `user`, with all groups."""
     return Viewer(user, os.getuid(), frozenset(_group_names(user)))
 
 

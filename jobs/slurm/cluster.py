@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jobs.slurm import commands, parse
-from jobs.slurm.access import viewer
+from jobs.slurm.clock import wall_clock
 from jobs.slurm.records import Job, Partition, Reservation
 from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError, is_unreachable
 from jobs.slurm.snapshot import EMPTY, Part, Snapshot
@@ -100,12 +99,12 @@ class Cluster:
             cluster=config.get("ClusterName", ""),
             slurm_version=config.get("SLURM_VERSION", ""),
             select_parameters=config.get("SelectTypeParameters", ""),
-            viewer=viewer(),
+            viewer=self.runner.viewer,
         )
 
     def _read_reservations(self, old: Part[Reservation]) -> Part[Reservation]:
         """Reservations change seldom: they are asked for once in RESERVATIONS_EVERY seconds."""
-        if old.taken_at is not None and not old.problem and time.time() - old.taken_at < RESERVATIONS_EVERY:
+        if old.taken_at is not None and not old.problem and wall_clock() - old.taken_at < RESERVATIONS_EVERY:
             return old
         return self._read(old, commands.show_reservations(), parse.parse_reservations, _NO_RESERVATIONS)
 
@@ -129,7 +128,7 @@ class Cluster:
         records, skipped = parser(answer.text)
         if not records and answer.text.strip() != none:
             return dataclasses.replace(old, problem=f"{argv[0]} printed something that cannot be read.")
-        return Part(records, time.time(), answer.seconds, skipped)
+        return Part(records, wall_clock(), answer.seconds, skipped)
 
 
 def version_tuple(text: str) -> tuple[int, int] | None:

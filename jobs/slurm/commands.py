@@ -52,8 +52,13 @@ def show_partitions() -> list[str]:
 
 
 def show_reservations() -> list[str]:
-    """Reservations, running and to come."""
+    """All reservations, running and to come."""
     return ["scontrol", "--all", "show", "reservation"]
+
+
+def release() -> list[str]:
+    """The release of the commands here: `slurm 22.05.8`."""
+    return ["sinfo", "--version"]
 
 
 def show_config() -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,6 +10,7 @@ from datetime import datetime, timedelta
 from jobs.slurm import hostlist
 from jobs.slurm.access import access, may_use
 from jobs.slurm.availability import idle_cpus, is_exclusive, unavailable_cause
+from jobs.slurm.clock import wall_clock
 from jobs.slurm.records import Node, Partition, Reservation
 from jobs.slurm.rules import Rules, rules_of
 from jobs.slurm.shape import Shape
@@ -60,7 +60,7 @@ def placements(
     snapshot: Snapshot, shape: Shape, partition: str | None = None, now: float | None = None
 ) -> list[Placement]:
     """The answer for every partition that could ever hold the shape, those that start it first."""
-    now = time.time() if now is None else now
+    now = wall_clock() if now is None else now
     found = [_place(scene, shape, snapshot) for scene in _scenes(snapshot, partition, now)]
     known = [place for place in found if place.possible or partition]
     return sorted(known, key=lambda place: (not place.starts_now, -place.fitting))
@@ -74,7 +74,7 @@ def nodes_fitting(
     wanted = partition or default
     if wanted is None:
         return None
-    for scene in _scenes(snapshot, wanted, time.time() if now is None else now):
+    for scene in _scenes(snapshot, wanted, wall_clock() if now is None else now):
         return _place(scene, shape, snapshot)
     return None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jobs.slurm import hostlist
 from jobs.slurm.access import Viewer, access, may_use
+from jobs.slurm.clock import wall_clock
 from jobs.slurm.records import Partition, Reservation
 from jobs.slurm.snapshot import Snapshot
 
@@ -28,7 +28,7 @@ class Rules:
 
 def rules_of(snapshot: Snapshot, now: float | None = None) -> Rules:
     """The rules of a snapshot at `now`, an epoch second."""
-    now = time.time() if now is None else now
+    now = wall_clock() if now is None else now
     reserved: dict[str, str] = {}
     for reservation in snapshot.reservations.records:
         if reservation.active(now):
