@@ -88,7 +88,7 @@ class ModeScreen(Screen[None]):
         """Bring the status line up to date, if it is there: a screen may be coming or going."""
         app = self.console_app
         for bar in self.query(StatusBar):
-            bar.update(app.snapshot, app.cluster.runner)
+            bar.update(app.snapshot, app.cluster.runner, app.pause_text)
 
     def _snapshot_changed(self, snapshot: Snapshot) -> None:
         if not self.is_current and not self.is_active:

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from console.text import age, fit, safe
 from jobs.slurm.clock import wall_clock
+from jobs.slurm.commands import calls
 from jobs.slurm.run import CommandLog, Runner
 from jobs.slurm.snapshot import EMPTY, Snapshot
 
@@ -23,9 +24,9 @@ class StatusBar(Widget):
 
     _line: Text = Text("Asking Slurm …")
 
-    def update(self, snapshot: Snapshot, runner: Runner) -> None:
+    def update(self, snapshot: Snapshot, runner: Runner, pause: str = "") -> None:
         """Show the state of the picture as of this second."""
-        line = status_text(snapshot, runner.log, wall_clock(), runner.replay_of)
+        line = status_text(snapshot, runner.log, wall_clock(), runner.replay_of, pause)
         if line != self._line:
             self._line = line
             self.refresh()
@@ -37,12 +38,16 @@ class StatusBar(Widget):
         return line
 
 
-def status_text(snapshot: Snapshot, log: CommandLog, now: float, replay_of: float | None = None) -> Text:
-    """`cluster lab · Slurm 22.05.8 · 4 s ago · 12 calls/min`; a problem comes first, in red.
+def status_text(
+    snapshot: Snapshot, log: CommandLog, now: float, replay_of: float | None = None, pause: str = ""
+) -> Text:
+    """`cluster lab · Slurm 22.05.8 · 4 s ago · 12 calls/min · last 30 ms`; a problem comes first, in red.
 
-    In a replay `REPLAY of 2026-12-01 06:15` leads, and nothing has an age or a cost.
+    In a replay `REPLAY of 2026-12-01 06:15` leads, and nothing has an age or a cost. Calls are RPCs of slurmctld.
     """
     line = Text(" ")
+    if pause:
+        line.append(f"‖ {pause}", "bold yellow").append(" · ")
     for problem in snapshot.problems[:1]:
         line.append(f"✗ {safe(problem)} ", "bold red")
         if snapshot.taken_at is not None:
@@ -67,6 +72,6 @@ def status_text(snapshot: Snapshot, log: CommandLog, now: float, replay_of: floa
 
 def _cost(log: CommandLog, now: float) -> list[str]:
     """How often Slurm is asked, and how long the last answer took."""
-    cost = [f"{log.per_minute(now)} calls/min"]
+    cost = [f"{sum(calls(entry.argv) for entry in log.last_minute(now))} calls/min"]
     entries = tuple(log.entries)
     return [*cost, f"last {entries[-1].milliseconds:.0f} ms"] if entries else cost

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from jobs.slurm import commands, parse
 from jobs.slurm.clock import wall_clock
+from jobs.slurm.rate_limit import calls_per_minute, was_limited
 from jobs.slurm.records import Job, Partition, Reservation
 from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError, is_unreachable
 from jobs.slurm.snapshot import EMPTY, Part, Snapshot
@@ -100,6 +101,7 @@ class Cluster:
             slurm_version=config.get("SLURM_VERSION", ""),
             select_parameters=config.get("SelectTypeParameters", ""),
             viewer=self.runner.viewer,
+            rate_limit=calls_per_minute(config.get("SlurmctldParameters", "")),
         )
 
     def _read_reservations(self, old: Part[Reservation]) -> Part[Reservation]:
@@ -128,7 +130,7 @@ class Cluster:
         records, skipped = parser(answer.text)
         if not records and answer.text.strip() != none:
             return dataclasses.replace(old, problem=f"{argv[0]} printed something that cannot be read.")
-        return Part(records, wall_clock(), answer.seconds, skipped)
+        return Part(records, wall_clock(), answer.seconds, skipped, rate_limited=was_limited(answer.stderr))
 
 
 def version_tuple(text: str) -> tuple[int, int] | None:

@@ -66,6 +66,14 @@ def show_config() -> list[str]:
     return ["scontrol", "show", "config"]
 
 
+def calls(argv: Sequence[str]) -> int:
+    """How many calls (RPCs) of slurmctld a command makes, as its sources have it; sacct asks slurmdbd instead."""
+    words = [word for word in argv if not word.startswith("-")]
+    if argv[0] == "scontrol":
+        return 2 if words[1:3] == ["show", "node"] else 1
+    return 0 if argv[0] == "sacct" or list(argv) == release() else 1
+
+
 def sacct_job(job_id: str) -> list[str]:
     """One job from accounting, for when squeue has forgotten it; the fields are those of SACCT_FIELDS."""
     return ["sacct", "-n", "-P", "-X", "--delimiter", FIELD_END, "-j", job_id, "-o", ",".join(SACCT_FIELDS)]

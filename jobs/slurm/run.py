@@ -103,10 +103,9 @@ class CommandLog:
         self.total += 1
         self.entries.append(entry)
 
-    def per_minute(self, now: float | None = None) -> int:
-        """How many commands were started in the last 60 s."""
-        since = (time.time() if now is None else now) - 60.0
-        return sum(1 for entry in tuple(self.entries) if entry.at >= since)
+    def last_minute(self, now: float) -> tuple[LogEntry, ...]:
+        """The commands that began in the 60 s before `now`, an epoch second."""
+        return tuple(entry for entry in tuple(self.entries) if entry.at >= now - 60.0)
 
 
 _UNREACHABLE = (

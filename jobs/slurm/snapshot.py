@@ -16,7 +16,7 @@ class Part(Generic[T]):
     """One kind of record. `taken_at` is the epoch second of the last good answer, None before the first.
 
     `problem` is why the newest attempt failed; the records are then those of the last good one. `skipped` records could
-    not be read.
+    not be read. `rate_limited`: the controller made the command wait because this person asks too often.
     """
 
     records: tuple[T, ...] = ()
@@ -24,11 +24,12 @@ class Part(Generic[T]):
     seconds: float = 0.0
     skipped: int = 0
     problem: str | None = None
+    rate_limited: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """What is known of the cluster. A newer one has a higher `number`."""
+    """What is known of the cluster. A newer one has a higher `number`. `rate_limit` is in calls per minute."""
 
     number: int
     cluster: str
@@ -39,6 +40,7 @@ class Snapshot:
     reservations: Part[Reservation] = Part()
     select_parameters: str = ""
     viewer: Viewer | None = None
+    rate_limit: float | None = None
 
     @property
     def problems(self) -> tuple[str, ...]:
