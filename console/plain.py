@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 from console.columns.partitions import partition_rows
 from jobs.slurm.access import access
-from jobs.slurm.availability import GpuCount, availability
+from jobs.slurm.availability import GpuCount, availability, contradictions
 from jobs.slurm.fit import Placement
 from jobs.slurm.reasons import explain
 from jobs.slurm.records import Job, Node, Partition
@@ -24,7 +25,7 @@ def gpus_data(snapshot: Snapshot) -> Data:
     return {
         "cluster": snapshot.cluster or None,
         "taken_at": _epoch(snapshot.taken_at),
-        "problems": list(snapshot.problems),
+        "problems": [*snapshot.problems, *contradictions(snapshot.nodes.records)],
         "gpu_types": [_count(count) for count in counted.gpu_types],
         "partitions": [
             {
@@ -105,8 +106,13 @@ def job_detail_data(job: Job, stdout: str | None, stderr: str | None, progress: 
     }
 
 
-def fit_data(shape: Shape, places: Sequence[Placement], estimates: Mapping[str, datetime | None]) -> Data:
-    """The answer of `fit`: the shape, and one placement per partition."""
+def fit_data(
+    shape: Shape,
+    places: Sequence[Placement],
+    estimates: Mapping[str, datetime | None],
+    others: Sequence[Placement] = (),
+) -> Data:
+    """The answer of `fit`: the shape, one placement per partition, and where another GPU type would start."""
     return {
         "shape": {
             "nodes": shape.nodes,
@@ -132,6 +138,7 @@ def fit_data(shape: Shape, places: Sequence[Placement], estimates: Mapping[str, 
             }
             for place in places
         ],
+        "other_types": [{"partition": place.partition.name, "gpu_type": place.gpu_type} for place in others],
     }
 
 
@@ -151,6 +158,7 @@ def _count(count: GpuCount) -> Data:
         "stranded": count.stranded,
         "usable": count.usable,
         "whole_nodes": count.whole_nodes,
+        "largest_block": None if count.largest_block is None else dataclasses.asdict(count.largest_block),
     }
 
 

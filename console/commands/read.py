@@ -17,7 +17,7 @@ from console.text import clock
 from jobs.logs.opening import LogProblem
 from jobs.logs.paths import facts_of, resolve
 from jobs.logs.progress import read_progress
-from jobs.slurm.availability import availability
+from jobs.slurm.availability import availability, contradictions
 from jobs.slurm.cluster import Cluster
 from jobs.slurm.reasons import explain, understand
 from jobs.slurm.records import Job
@@ -32,6 +32,8 @@ def gpus(args: argparse.Namespace) -> int:
     if args.json:
         print_json(plain.gpus_data(snapshot))
     else:
+        for sentence in contradictions(snapshot.nodes.records):
+            complain(sentence)
         print_gpus(availability(snapshot).gpu_types, out(color=args.color))
     return OK
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from jobs.slurm.commands import FIELD_END, JOB_FIELDS, RECORD_END, SACCT_FIELDS
 from jobs.slurm.records import Job, Node, Partition, Reservation
 from jobs.slurm.times import is_unlimited, parse_duration, parse_time
-from jobs.slurm.tres import gpus_by_type, parse_gres, parse_memory, parse_tres, tres_gpus
+from jobs.slurm.tres import gpus_by_type, parse_gres, parse_memory, parse_tres, tres_gpus, tres_gres
 
 T = TypeVar("T")
 Record = dict[str, str]
@@ -18,6 +18,8 @@ Record = dict[str, str]
 _NOTHING = {"", "N/A", "n/a", "(null)", "None", "NONE", "None assigned", "Unknown"}
 _LINE_KEYS = ("OS", "Reason", "Comment", "Extra")
 _PAIR = re.compile(r"(?<!\S)([^\s=]+)=(\S*)")
+_CORES = re.compile(r"^ +NodeName=(\S+) CoreIDs=(\S+)$", re.MULTILINE)
+_MOST_CORES = 1 << 16
 _OLD_FLAGS = {"POWER": "POWERED_DOWN", "MAINT": "MAINTENANCE", "POWERED": "POWERED_DOWN"}
 _SUFFIX_FLAGS = {
     "*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "%": "POWERING_DOWN", "!": "POWER_DOWN",
@@ -65,7 +67,9 @@ def with_cluster_defaults(partition: Partition, config: Record) -> Partition:
 
 def parse_reservations(text: str) -> tuple[tuple[Reservation, ...], int]:
     """Reservations of `commands.show_reservations`, and how many records could not be read."""
-    return _collect(scontrol_records(text, "ReservationName"), _reservation)
+    chunks = re.split(r"^(?=ReservationName=)", text, flags=re.MULTILINE)
+    found = (({**record, "": chunk}) for chunk in chunks for record in scontrol_records(chunk, "ReservationName"))
+    return _collect(found, _reservation)
 
 
 def parse_config(text: str) -> Record:
@@ -244,7 +248,9 @@ def _sacct_job(record: Record) -> Job:
 
 def _node(record: Record) -> Node:
     state, flags = parse_node_state(record["State"])
-    used = record.get("GresUsed")
+    used, allocated = record.get("GresUsed"), record.get("AllocTRES", "")
+    tracked = any(key.partition(":")[0] == "gres/gpu" for key in parse_tres(record.get("CfgTRES", "")))
+    unknown = tres_gres(allocated) if tracked else None
     return Node(
         name=record["NodeName"],
         state=state,
@@ -255,10 +261,11 @@ def _node(record: Record) -> Node:
         memory=_node_memory(record),
         memory_allocated=_int(record.get("AllocMem", "")),
         gres=parse_gres(record.get("Gres", "")),
-        gres_used=None if used is None else parse_gres(used),
+        gres_used=unknown if used is None else parse_gres(used),
         gres_drain=parse_gres(record.get("GresDrain", "")),
         threads_per_core=_int(record.get("ThreadsPerCore", "")) or 1,
         owner=_some(record.get("Owner", "")),
+        gpus_accounted=(tres_gpus(parse_tres(allocated))[0] or 0) if tracked else None,
         features=tuple(part for part in (_some(record.get("ActiveFeatures", "")) or "").split(",") if part),
         reason=_some(record.get("Reason", "")) or "",
         version=_some(record.get("Version", "")),
@@ -316,7 +323,20 @@ def _reservation(record: Record) -> Reservation:
         users=names("Users"),
         groups=names("Groups"),
         accounts=names("Accounts"),
+        cores={name: _ids(ids) for name, ids in _CORES.findall(record.get("", ""))},
     )
+
+
+def _ids(text: str) -> frozenset[int]:
+    """Core ids of `0-3,8`. Raises ValueError for other text, and for more ids than any node has cores."""
+    found: set[int] = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        ids = range(int(low), int(high or low) + 1)
+        if len(ids) > _MOST_CORES:
+            raise ValueError(f"too many cores: {part}")
+        found.update(ids)
+    return frozenset(found)
 
 
 def _partition(record: Record) -> Partition:

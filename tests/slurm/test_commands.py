@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slurm
 
 Env = dict[str, str]
 ROOT = Path(__file__).parents[2]
-GPU = {"gpu_type", "total", "allocated", "unavailable", "stranded", "usable", "whole_nodes"}
+GPU = {"gpu_type", "total", "allocated", "unavailable", "stranded", "usable", "whole_nodes", "largest_block"}
 ESC_NAME = "\x1b[31mred\x1b]0;title\x07"
 
 

@@ -13,7 +13,7 @@ from pictures import HOSTILE_NAMES, NOON, job, node, partition, snapshot
 from console.plain import gpus_data, job_data, job_detail_data, nodes_data, partitions_data
 from jobs.slurm.snapshot import EMPTY
 
-GPU = {"gpu_type", "total", "allocated", "unavailable", "stranded", "usable", "whole_nodes"}
+GPU = {"gpu_type", "total", "allocated", "unavailable", "stranded", "usable", "whole_nodes", "largest_block"}
 JOB = {
     "job_id", "array_job_id", "array_task_id", "name", "user", "partition", "state", "reason", "nodes", "gpus",
     "submit_time", "start_time", "time_limit_s",

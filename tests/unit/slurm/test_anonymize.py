@@ -70,6 +70,9 @@ def gpus(kept: Recording) -> dict[str, Any]:
     data = plain.gpus_data(Cluster(Replay(kept)).refresh())
     data["cluster"] = data["taken_at"] = None
     data["partitions"] = [part | {"partition": None} for part in data["partitions"]]
+    for counts in (data["gpu_types"], *(part["gpu_types"] for part in data["partitions"])):
+        for block in filter(None, (count["largest_block"] for count in counts)):
+            block["partition"] = None
     return data
 
 

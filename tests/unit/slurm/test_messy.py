@@ -44,12 +44,23 @@ def test_gpus_are_those_of_the_scripts_conditions(capsys: pytest.CaptureFixture[
     assert (data["cluster"], data["taken_at"], data["problems"]) == ("messy", "2026-03-17T14:23:05+00:00", [])
     said = {count.pop("gpu_type") or "": count for count in data["gpu_types"]}
     expected = make_recording.counts(MADE.nodes)
+    blocks = {kind: count.pop("largest_block") for kind, count in said.items()}
+    for kind, block in blocks.items():
+        assert (block["gpus_per_node"] * block["nodes"] if block else 0) == _largest(kind)
     assert said == {kind: vars(count) for kind, count in expected.items()}
     assert said["a100"]["total"] == 160 * 4
     assert said["a100_1g.5gb"]["total"] == 12 * 14
     for count in said.values():
         causes = sum(count["unavailable"].values()) + sum(count["stranded"].values())
         assert count["total"] == count["allocated"] + causes + count["usable"]
+
+
+def _largest(kind: str) -> int:
+    """GPUs of the largest job with as many on each node: all racks of a kind are in one partition."""
+    away = {**make_recording.UNAVAILABLE, **make_recording.STRANDED}
+    free = [node.rack.gpus[kind] - node.used[kind] for node in MADE.nodes
+            if kind in node.rack.gpus and node.condition not in away]  # fmt: skip
+    return max((gpus * sum(1 for number in free if number >= gpus) for gpus in free), default=0)
 
 
 def test_jobs_hold_as_many_gpus_as_the_nodes_have_in_use(capsys: pytest.CaptureFixture[str]) -> None:
