@@ -11,7 +11,6 @@ from console.columns.partitions import partition_rows
 from jobs.slurm.access import access
 from jobs.slurm.availability import GpuCount, availability, contradictions
 from jobs.slurm.fit import Placement
-from jobs.slurm.reasons import explain
 from jobs.slurm.records import Job, Node, Partition
 from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Snapshot
@@ -92,7 +91,9 @@ def job_data(job: Job) -> Data:
     }
 
 
-def job_detail_data(job: Job, stdout: str | None, stderr: str | None, progress: Data | None) -> Data:
+def job_detail_data(
+    job: Job, why: Sequence[str], stdout: str | None, stderr: str | None, progress: Data | None
+) -> Data:
     """One job with its logs, why it waits and how far it is."""
     pending = job.state == "PENDING"
     return {
@@ -100,7 +101,7 @@ def job_detail_data(job: Job, stdout: str | None, stderr: str | None, progress: 
         "stdout": stdout,
         "stderr": stderr,
         "work_dir": job.work_dir or None,
-        "why_pending": explain(job.reason) if pending else None,
+        "why_pending": " ".join(why) if pending else None,
         "estimated_start": _time(job.start_time) if pending else None,
         "progress": progress,
     }

@@ -19,9 +19,10 @@ from jobs.logs.paths import facts_of, resolve
 from jobs.logs.progress import read_progress
 from jobs.slurm.availability import availability, contradictions
 from jobs.slurm.cluster import Cluster
-from jobs.slurm.reasons import explain, understand
+from jobs.slurm.reasons import understand
 from jobs.slurm.records import Job
 from jobs.slurm.times import format_duration
+from jobs.slurm.why import waits_for_nodes, why_pending
 
 
 def gpus(args: argparse.Namespace) -> int:
@@ -68,7 +69,8 @@ def jobs(args: argparse.Namespace) -> int:
 
 def job(args: argparse.Namespace) -> int:
     """One job in detail. Raises SlurmError."""
-    found = Cluster(args.runner).job(args.id)
+    cluster = Cluster(args.runner)
+    found = cluster.job(args.id)
     if found is None:
         complain(f"Slurm does not know job {args.id}.")
         return NO
@@ -81,11 +83,14 @@ def job(args: argparse.Namespace) -> int:
             progress = read_progress(paths.stdout)
         except LogProblem:
             progress = None
+    if waits_for_nodes(found):
+        cluster.refresh(jobs=True, nodes=True)
+    why = why_pending(found, cluster.snapshot) if found.state == "PENDING" else ()
     if args.json:
-        print_json(plain.job_detail_data(found, stdout, stderr, progress.to_json() if progress else None))
+        print_json(plain.job_detail_data(found, why, stdout, stderr, progress.to_json() if progress else None))
     else:
         far = progress_facts(progress) if progress else [("progress", "none in the log")]
-        print_facts([*_facts(found), ("log", stdout or "none"), *far], out(color=args.color))
+        print_facts([*_facts(found, why), ("log", stdout or "none"), *far], out(color=args.color))
     return OK
 
 
@@ -97,7 +102,7 @@ def _rows(args: argparse.Namespace, columns: Sequence[Column[Any]], rows: Sequen
     return OK
 
 
-def _facts(found: Job) -> list[tuple[str, str]]:
+def _facts(found: Job, why: Sequence[str]) -> list[tuple[str, str]]:
     used = used_time(found)
     facts = [
         ("job", f"{found.display_id}  {found.name}"),
@@ -108,14 +113,14 @@ def _facts(found: Job) -> list[tuple[str, str]]:
         ("CPUs", _or_unknown(found.cpus)),
         ("GPUs", gpus_text(found)),
         ("memory", found.memory or "unknown"),
-        ("time", f"{format_duration(used)} used of {limit_text(found)}"),
+        ("time", f"{format_duration(used)} used of {limit_text(found)}" if used else f"at most {limit_text(found)}"),
         ("submitted", clock(found.submit_time)),
         ("started", clock(found.start_time) if found.state != "PENDING" else "not yet"),
     ]
     if found.state == "PENDING":
-        facts.append(("why pending", explain(found.reason)))
+        facts.extend(("" if number else "why pending", sentence) for number, sentence in enumerate(why))
         facts.append(("what to do", understand(found.reason).action))
-        facts.append(("estimated", clock(found.start_time)))
+        facts.append(("estimated", clock(found.start_time) if found.start_time else "Slurm gives no estimate yet"))
     return facts
 
 

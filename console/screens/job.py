@@ -30,6 +30,7 @@ from jobs.slurm.records import Job
 from jobs.slurm.run import SlurmError
 from jobs.slurm.snapshot import Snapshot
 from jobs.slurm.times import format_duration
+from jobs.slurm.why import why_pending
 
 _LOOK_UP_EVERY = 5.0
 _NO_LOGS = "A recording holds no logs."
@@ -71,6 +72,7 @@ class JobScreen(ModeScreen):
         super().__init__()
         self._wanted: str | None = None
         self._job: Job | None = None
+        self._why: tuple[str, ...] = ()
         self._paths: LogPaths | None = None
         self._problem = ""
         self._show_stderr = False
@@ -104,7 +106,7 @@ class JobScreen(ModeScreen):
         job = next((j for j in snapshot.jobs.records if wanted in (j.job_id, j.display_id)), None)
         if job is not None:
             moved = self._job is None or self._job.state != job.state
-            self._job = job
+            self._job, self._why = job, why_pending(job, snapshot) if job.state == "PENDING" else ()
             if moved or self._paths is None:
                 self._look_up(wanted, job)
         elif self._job is None or not self._job.ended:
@@ -171,7 +173,7 @@ class JobScreen(ModeScreen):
         return mine[-1].job_id if mine else self._wanted
 
     def _forget(self, wanted: str) -> None:
-        self._wanted, self._job, self._paths, self._problem = wanted, None, None, ""
+        self._wanted, self._job, self._why, self._paths, self._problem = wanted, None, (), None, ""
         self._live, self._progress, self._log_problem, self._show_stderr = None, None, "", False
         self._looked_up_at = 0.0
         self.query_one(LogView).show_message("Looking for the log …")
@@ -263,7 +265,7 @@ class JobScreen(ModeScreen):
             line.append(f", ends by {clock(job.end_time)}")
         line.append("\n")
         if job.state == "PENDING":
-            line.append(f"{explain(job.reason)} ", "yellow")
+            line.append(f"{safe(' '.join(self._why or (explain(job.reason),)))} ", "yellow")
             line.append(understand(job.reason).action, "dim")
             if job.start_time:
                 line.append(f" Slurm expects a start at {clock(job.start_time)}.")

@@ -167,6 +167,13 @@ def _job_gpus(record: Record) -> tuple[int | None, str | None]:
     return (None if record["OverSubscribe"] == "NO" else 0), None
 
 
+def _memory_per_node(record: Record) -> int | None:
+    """MiB of tres-alloc over the nodes; None for a default of whole nodes, which squeue shows as 0."""
+    memory = parse_memory(parse_tres(record["tres-alloc"]).get("mem", ""))
+    nodes = _int(record["NumNodes"])
+    return None if memory is None or not nodes or record["MinMemory"] == "0" else -(-memory // nodes)
+
+
 def _job(record: Record) -> Job:
     job_id = record["JobID"]
     if not job_id:
@@ -205,6 +212,7 @@ def _job(record: Record) -> Job:
         stderr=_some(record["STDERR"]) or "",
         batch_host=_some(record["BatchHost"]),
         restarts=_int(record["RestartCnt"]),
+        memory_per_node=_memory_per_node(record),
     )
 
 

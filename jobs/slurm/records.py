@@ -16,7 +16,10 @@ ENDED_STATES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job, or one task of an array. `job_id` is the raw id as text; `display_id` is what squeue shows: 7_[3-20]."""
+    """A job, or one task of an array. `job_id` is the raw id as text; `display_id` is what squeue shows: 7_[3-20].
+
+    `memory_per_node` is in MiB; None is unknown, or the partition's default.
+    """
 
     job_id: str
     display_id: str
@@ -48,6 +51,7 @@ class Job:
     stderr: str
     batch_host: str | None
     restarts: int | None
+    memory_per_node: int | None = None
 
     @property
     def ended(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jobs.slurm.access import Viewer
+from jobs.slurm.array_tasks import task_ranges
 from jobs.slurm.clock import wall_clock
 from jobs.slurm.recorded import Recording
 from jobs.slurm.records import ENDED_STATES
@@ -14,7 +15,6 @@ from jobs.slurm.run import DEFAULT_BYTE_CAP, DEFAULT_TIMEOUT, Answer, CommandMis
 
 Row = Mapping[str, bytes]
 _ARRAY_ID = re.compile(r"(\d+)_(\d{1,9})\Z", re.ASCII)
-_TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::([1-9]\d{0,8}))?)?\Z", re.ASCII)
 
 
 class Replay(Runner):
@@ -119,17 +119,9 @@ def _named(row: Row, wanted: Sequence[str]) -> Row | None:
         if job_id in ids or job_id == part:
             return row
         task = _ARRAY_ID.match(job_id)
-        if task and task[1] == array and _holds(tasks.decode("ascii", "replace"), int(task[2])):
+        named = task_ranges(tasks.decode("ascii", "replace"))
+        if task and task[1] == array and any(int(task[2]) in part for part in named):
             if tasks.isdigit():
                 return row
             return {**row, "ArrayTaskID": task[2].encode(), "JobArrayID": job_id.encode()}
     return None
-
-
-def _holds(tasks: str, number: int) -> bool:
-    """Whether `1-4,7,10-20:5%2` names this task."""
-    for part in tasks.partition("%")[0].split(","):
-        match = _TASKS.match(part)
-        if match and number in range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1)):
-            return True
-    return False
