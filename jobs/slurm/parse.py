@@ -68,7 +68,11 @@ def with_cluster_defaults(partition: Partition, config: Record) -> Partition:
 def parse_reservations(text: str) -> tuple[tuple[Reservation, ...], int]:
     """Reservations of `commands.show_reservations`, and how many records could not be read."""
     chunks = re.split(r"^(?=ReservationName=)", text, flags=re.MULTILINE)
-    found = (({**record, "": chunk}) for chunk in chunks for record in scontrol_records(chunk, "ReservationName"))
+    found = (
+        {**record, "": chunk.partition("\n\n")[0]}
+        for chunk in chunks
+        for record in scontrol_records(chunk, "ReservationName")
+    )
     return _collect(found, _reservation)
 
 
@@ -85,17 +89,18 @@ def parse_config(text: str) -> Record:
 def scontrol_records(text: str, first_key: str) -> Iterator[Record]:
     """Records of `scontrol show` in its multi-line form. OS, Reason, Comment and Extra reach to the end of their line.
 
-    A line without `Key=` continues the free text before it.
+    A line without `Key=` continues the free text before it. Lines whose record has no beginning make an empty one.
     """
-    record: Record = {}
+    record: Record | None = None
     free_key = ""
     for line in text.split("\n"):
-        if line.startswith(f"{first_key}="):
-            if record:
-                yield record
-            record, free_key = {}, ""
-        elif line and not line.startswith(" "):
+        begins = line.startswith(f"{first_key}=")
+        if (begins or not line) and record is not None:
+            yield record
+            record, free_key = None, ""
+        if not begins and not line.startswith(" "):
             continue
+        record = {} if record is None else record
         stripped = line.strip()
         key, found, value = stripped.partition("=")
         if found and key in _LINE_KEYS:
@@ -107,7 +112,7 @@ def scontrol_records(text: str, first_key: str) -> Iterator[Record]:
             free_key = ""
         elif stripped and free_key:
             record[free_key] += " " + stripped
-    if record:
+    if record is not None:
         yield record
 
 
