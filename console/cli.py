@@ -123,6 +123,8 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("--mem", metavar="MEM", help="memory per node, such as 64G")
     fit.add_argument("-t", "--time", metavar="TIME", help="time limit as sbatch takes it")
     fit.add_argument("-p", "--partition", metavar="PARTITION", help="this partition only")
+    fit.add_argument("-A", "--account", metavar="ACCOUNT", help="account whose limits count (default: yours)")
+    fit.add_argument("-q", "--qos", metavar="QOS", help="QOS whose limits count (default: that of the account)")
     fit.add_argument("--no-ask", action="store_true", help="do not ask the controller for its estimate")
     jobs = add("jobs", "console.commands.read:jobs", "the queue: your jobs, or everyone's")
     whose = jobs.add_mutually_exclusive_group()

@@ -11,6 +11,7 @@ from console.columns.partitions import partition_rows
 from jobs.slurm.access import access
 from jobs.slurm.availability import GpuCount, availability, contradictions
 from jobs.slurm.fit import Placement
+from jobs.slurm.limits import LimitUse
 from jobs.slurm.records import Job, Node, Partition
 from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Snapshot
@@ -26,6 +27,7 @@ def gpus_data(snapshot: Snapshot) -> Data:
         "taken_at": _epoch(snapshot.taken_at),
         "problems": [*snapshot.problems, *contradictions(snapshot.nodes.records)],
         "gpu_types": [_count(count) for count in counted.gpu_types],
+        "limits": _gpu_limits(snapshot),
         "partitions": [
             {
                 "partition": gpus.partition.name,
@@ -92,7 +94,12 @@ def job_data(job: Job) -> Data:
 
 
 def job_detail_data(
-    job: Job, why: Sequence[str], stdout: str | None, stderr: str | None, progress: Data | None
+    job: Job,
+    why: Sequence[str],
+    limits: Sequence[LimitUse],
+    stdout: str | None,
+    stderr: str | None,
+    progress: Data | None,
 ) -> Data:
     """One job with its logs, why it waits and how far it is."""
     pending = job.state == "PENDING"
@@ -102,6 +109,7 @@ def job_detail_data(
         "stderr": stderr,
         "work_dir": job.work_dir or None,
         "why_pending": " ".join(why) if pending else None,
+        "limits": [_limit(use) for use in limits],
         "estimated_start": _time(job.start_time) if pending else None,
         "progress": progress,
     }
@@ -123,6 +131,8 @@ def fit_data(
             "cpus_per_task": shape.cpus_per_task,
             "memory_mib": shape.memory,
             "time_limit_s": _seconds(shape.time_limit),
+            "account": shape.account,
+            "qos": shape.qos,
         },
         "placements": [
             {
@@ -148,6 +158,26 @@ def _access(partition: Partition, snapshot: Snapshot) -> str | None:
     if snapshot.viewer is None:
         return None
     return {True: "yes", False: "no", None: None}[access(partition, snapshot.viewer).allowed]
+
+
+def _gpu_limits(snapshot: Snapshot) -> list[Data] | None:
+    """The limits that count GPUs or jobs of this person's default account and QOS; None where they are not known."""
+    if snapshot.limits is None:
+        return None
+    uses = snapshot.limits.of_job("", None)
+    return [_limit(use) for use in uses if use.resource.startswith("gres/gpu") or use.resource == "jobs"]
+
+
+def _limit(use: LimitUse) -> Data:
+    """`used` is None where the limit is for each job or node."""
+    return {
+        "whose": use.whose,
+        "resource": use.resource,
+        "limit": use.limit,
+        "used": use.used,
+        "left": use.left,
+        "scope": use.scope,
+    }
 
 
 def _count(count: GpuCount) -> Data:

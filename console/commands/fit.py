@@ -35,9 +35,11 @@ def fit(args: argparse.Namespace) -> int:
         complain(str(error))
         return USAGE
     runner: Runner = args.runner
-    snapshot = Cluster(runner).refresh(jobs=True, nodes=True)
+    snapshot = Cluster(runner).refresh(jobs=True, nodes=True, limits=True)
     for problem in snapshot.problems:
         complain(problem)
+    if snapshot.limits_problem:
+        complain(f"your limits are not known and not counted: {snapshot.limits_problem}")
     if any((snapshot.jobs.problem, snapshot.nodes.problem, snapshot.partitions.problem)):
         return UNREACHABLE
     if args.partition and args.partition not in {part.name for part in snapshot.partitions.records}:
@@ -70,6 +72,8 @@ def _shape(args: argparse.Namespace) -> Shape:
         cpus_per_task=args.cpus_per_task,
         memory=memory,
         time_limit=None if args.time is None else duration(args.time),
+        account=args.account,
+        qos=args.qos,
     )
 
 
@@ -126,4 +130,6 @@ def _estimate(place: Placement, estimates: Estimates) -> str:
         return ""
     soon = start.timestamp() - wall_clock() < _SOON
     disagrees = "" if soon == place.starts_now else " That is not what the numbers here say; the controller decides."
+    if soon and place.limited:
+        disagrees = " It leaves out the limits, at which the job would wait."
     return f"Slurm's estimate: {'now' if soon else clock(start)}.{disagrees}"

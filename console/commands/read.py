@@ -13,21 +13,22 @@ from console.columns.nodes import NODE_COLUMNS
 from console.columns.partitions import PARTITION_COLUMNS, partition_rows
 from console.commands.common import NO, OK, UNREACHABLE, ask, print_json, progress_facts
 from console.tables import complain, out, print_facts, print_gpus, print_rows
-from console.text import clock
+from console.text import clock, safe
 from jobs.logs.opening import LogProblem
 from jobs.logs.paths import facts_of, resolve
 from jobs.logs.progress import read_progress
 from jobs.slurm.availability import availability, contradictions
 from jobs.slurm.cluster import Cluster
+from jobs.slurm.limit_check import limits_sentence
 from jobs.slurm.reasons import understand
 from jobs.slurm.records import Job
 from jobs.slurm.times import format_duration
-from jobs.slurm.why import waits_for_nodes, why_pending
+from jobs.slurm.why import limits_in_the_way, waits_for_limits, waits_for_nodes, why_pending
 
 
 def gpus(args: argparse.Namespace) -> int:
     """GPUs by type."""
-    snapshot, complete = ask(args.runner, jobs=False, nodes=True)
+    snapshot, complete = ask(args.runner, jobs=False, nodes=True, limits=True)
     if not complete:
         return UNREACHABLE
     if args.json:
@@ -35,7 +36,12 @@ def gpus(args: argparse.Namespace) -> int:
     else:
         for sentence in contradictions(snapshot.nodes.records):
             complain(sentence)
-        print_gpus(availability(snapshot).gpu_types, out(color=args.color))
+        console = out(color=args.color)
+        print_gpus(availability(snapshot).gpu_types, console)
+        if snapshot.limits_problem:
+            complain(f"your limits are not known: {snapshot.limits_problem}")
+        elif snapshot.limits is not None:
+            console.print(safe(limits_sentence(snapshot.limits)), soft_wrap=True)
     return OK
 
 
@@ -85,9 +91,12 @@ def job(args: argparse.Namespace) -> int:
             progress = None
     if waits_for_nodes(found):
         cluster.refresh(jobs=True, nodes=True)
+    elif waits_for_limits(found):
+        cluster.refresh(jobs=False, nodes=True, limits=True)
     why = why_pending(found, cluster.snapshot) if found.state == "PENDING" else ()
     if args.json:
-        print_json(plain.job_detail_data(found, why, stdout, stderr, progress.to_json() if progress else None))
+        limits = limits_in_the_way(found, cluster.snapshot)
+        print_json(plain.job_detail_data(found, why, limits, stdout, stderr, progress.to_json() if progress else None))
     else:
         far = progress_facts(progress) if progress else [("progress", "none in the log")]
         print_facts([*_facts(found, why), ("log", stdout or "none"), *far], out(color=args.color))

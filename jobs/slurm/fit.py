@@ -10,7 +10,7 @@ from jobs.slurm.access import may_use
 from jobs.slurm.clock import wall_clock
 from jobs.slurm.levers import levers
 from jobs.slurm.records import Node, Partition
-from jobs.slurm.room import Scene, are, could, gate, plural_nodes, shortfall
+from jobs.slurm.room import Scene, are, could, gate, over_limits, plural_nodes, shortfall
 from jobs.slurm.rules import nodes_of, rules_of
 from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Snapshot
@@ -26,7 +26,7 @@ class Placement:
     """The answer for one partition. `possible` nodes could ever hold the shape, `fitting` ones can at this moment.
 
     `why` says what keeps it from starting, `levers` what would let it start, `notes` what else matters. `never` means
-    that waiting does not help.
+    that waiting does not help, `limited` that a limit of an account or QOS is among the reasons.
     """
 
     partition: Partition
@@ -38,6 +38,7 @@ class Placement:
     levers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     never: bool = False
+    limited: bool = False
 
     @property
     def starts_now(self) -> bool:
@@ -50,7 +51,7 @@ def placements(
 ) -> list[Placement]:
     """The answer for every partition that could ever hold the shape, those that start it first."""
     now = wall_clock() if now is None else now
-    found = [_place(scene, shape, snapshot) for scene in _scenes(snapshot, partition, now)]
+    found = [_place(scene, shape, snapshot) for scene in _scenes(snapshot, shape, partition, now)]
     known = [place for place in found if place.possible or partition]
     return sorted(known, key=lambda place: (not place.starts_now, _MIG_NOTE in place.notes, -place.fitting))
 
@@ -63,12 +64,12 @@ def nodes_fitting(
     wanted = partition or default
     if wanted is None:
         return None
-    for scene in _scenes(snapshot, wanted, wall_clock() if now is None else now):
+    for scene in _scenes(snapshot, shape, wanted, wall_clock() if now is None else now):
         return _place(scene, shape, snapshot)
     return None
 
 
-def _scenes(snapshot: Snapshot, wanted: str | None, now: float) -> Iterable[Scene]:
+def _scenes(snapshot: Snapshot, shape: Shape, wanted: str | None, now: float) -> Iterable[Scene]:
     rules = rules_of(snapshot, now)
     starts = ((r.start.timestamp(), r) for r in snapshot.reservations.records if r.start is not None)
     ordered = sorted(starts, key=lambda pair: pair[0])
@@ -76,7 +77,9 @@ def _scenes(snapshot: Snapshot, wanted: str | None, now: float) -> Iterable[Scen
     for part in snapshot.partitions.records:
         if wanted is None or part.name == wanted:
             nodes = tuple(node for node in snapshot.nodes.records if part.name in node.partitions)
-            yield Scene(part, nodes, rules, coming, now)
+            limits = snapshot.limits
+            uses = () if limits is None else limits.of_job(part.name, part.qos, shape.account, shape.qos)
+            yield Scene(part, nodes, rules, coming, now, uses)
 
 
 def other_types(snapshot: Snapshot, shape: Shape, now: float | None = None) -> list[Placement]:
@@ -93,8 +96,8 @@ def _place(scene: Scene, shape: Shape, snapshot: Snapshot) -> Placement:
     possible = [node for node in scene.nodes if could(node, shape, scene)]
     missing = {node.name: shortfall(node, shape, scene) for node in possible}
     fitting = sum(1 for text in missing.values() if not text)
-    why = [*gate(scene, shape, len(possible))]
-    never = bool(why) and part.state == "UP"
+    gates = gate(scene, shape, len(possible))
+    why, never = [text for text, _ in gates], any(lasting for _, lasting in gates)
     if not why and fitting < shape.nodes:
         why.append(_sentence(shape, missing, len(possible)))
     wishes = levers(scene, shape, possible) if why else ()
@@ -103,7 +106,7 @@ def _place(scene: Scene, shape: Shape, snapshot: Snapshot) -> Placement:
     notes = _notes(scene, snapshot)
     if shape.gpus_per_node and all(is_mig(kind) for node in possible for kind in node.gpus):
         notes = (_MIG_NOTE, *notes)
-    return Placement(part, gpu_type, *counts, tuple(why), wishes, notes, never)
+    return Placement(part, gpu_type, *counts, tuple(why), wishes, notes, never, over_limits(scene, shape))
 
 
 def _notes(scene: Scene, snapshot: Snapshot) -> tuple[str, ...]:

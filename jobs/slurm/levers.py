@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -42,15 +43,16 @@ def _longest(scene: Scene, shape: Shape, possible: Sequence[Node]) -> timedelta 
     for node in possible:
         if not shortfall(node, short, scene):
             first = first_in_the_way(node, short.cpus_on(node, part, scene.rules), scene)
-            ends.append(first.start.timestamp() if first and first.start else float("inf"))
+            ends.append(first.start.timestamp() if first and first.start else math.inf)
     ends.sort(reverse=True)
     if len(ends) < shape.nodes or gate(scene, short, len(possible)):
         return None
     seconds = ends[shape.nodes - 1] - scene.now
-    most = part.max_time.total_seconds() if part.max_time else float("inf")
-    minutes = min(seconds, most) // 60
+    walls = [use.limit * 60.0 for use in scene.limits if use.resource == "minutes"]
+    most = min(seconds, *walls, part.max_time.total_seconds() if part.max_time else math.inf)
     wanted = shape.limit_in(part)
-    if minutes == float("inf") or minutes < 1 or (wanted is not None and wanted <= timedelta(minutes=minutes)):
+    minutes = 0 if math.isinf(most) else int(most // 60)
+    if minutes < 1 or (wanted is not None and wanted <= timedelta(minutes=minutes)):
         return None
     return timedelta(minutes=minutes)
 

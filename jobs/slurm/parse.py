@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from jobs.slurm import hostlist
 from jobs.slurm.commands import FIELD_END, JOB_FIELDS, RECORD_END, SACCT_FIELDS
 from jobs.slurm.records import Job, Node, Partition, Reservation
 from jobs.slurm.times import is_unlimited, parse_duration, parse_time
@@ -314,13 +315,21 @@ def parse_node_state(text: str) -> tuple[str, frozenset[str]]:
 
 
 def _lists(record: Record, verb: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """(what, names) of AllowGroups, AllowAccounts, AllowQos, AllocNodes and their Deny forms; ALL is no restriction."""
+    """(what, names) of AllowGroups, AllowAccounts, AllowQos and their Deny forms; ALL is no restriction."""
     found = []
     for what in ("Groups", "Accounts", "Qos"):
         names = record.get(verb + what, "ALL")
         if names not in ("ALL", "(null)", ""):
             found.append((what.lower(), frozenset(names.split(","))))
     return tuple(found)
+
+
+def _hosts(text: str) -> frozenset[str]:
+    """The hosts of a list; none for ALL, and for a list that cannot be read."""
+    try:
+        return frozenset() if text == "ALL" or text in _NOTHING else frozenset(hostlist.expand(text))
+    except ValueError:
+        return frozenset()
 
 
 def _reservation(record: Record) -> Reservation:
@@ -377,4 +386,6 @@ def _partition(record: Record) -> Partition:
         reservation_only=record.get("ReqResv") == "YES",
         allow=_lists(record, "Allow"),
         deny=_lists(record, "Deny"),
+        alloc_nodes=_hosts(record.get("AllocNodes", "ALL")),
+        qos=_some(record.get("QoS", "")),
     )

@@ -146,7 +146,10 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition with the limits that decide whether a job may start there. None is "no limit" or unknown."""
+    """A partition with the limits that decide whether a job may start there. None is "no limit" or unknown.
+
+    `alloc_nodes` are the hosts from which jobs are taken; none means all.
+    """
 
     name: str
     is_default: bool
@@ -170,6 +173,8 @@ class Partition:
     reservation_only: bool = False
     allow: tuple[tuple[str, frozenset[str]], ...] = ()
     deny: tuple[tuple[str, frozenset[str]], ...] = ()
+    alloc_nodes: frozenset[str] = frozenset()
+    qos: str | None = None
 
 
 def _match_used(configured: dict[str | None, int], used: dict[str | None, int]) -> dict[str | None, int]:

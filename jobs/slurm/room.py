@@ -8,6 +8,8 @@ from datetime import datetime
 
 from jobs.slurm.access import access
 from jobs.slurm.availability import idle_cpus, is_exclusive, unavailable_cause
+from jobs.slurm.limit_check import Demand, exceeded
+from jobs.slurm.limits import LimitUse
 from jobs.slurm.records import Node, Partition, Reservation
 from jobs.slurm.rules import Rules
 from jobs.slurm.shape import Shape
@@ -24,31 +26,53 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all questions about one partition share; reservations to come with their nodes, the first ones first."""
+    """What all questions about one partition share: reservations to come with their nodes, the first ones first, and
+    the limits on this person's jobs.
+    """
 
     partition: Partition
     nodes: tuple[Node, ...]
     rules: Rules
     coming: tuple[tuple[Reservation, frozenset[str]], ...]
     now: float
+    limits: tuple[LimitUse, ...] = ()
 
 
-def gate(scene: Scene, shape: Shape, possible: int) -> list[str]:
-    """What forbids the shape in this partition, whatever its nodes do."""
+def gate(scene: Scene, shape: Shape, possible: int) -> list[tuple[str, bool]]:
+    """What forbids the shape in this partition, whatever its nodes do, and whether waiting cannot help."""
     part, why = scene.partition, []
     if part.state != "UP":
-        why.append(f"Partition {part.name} is {part.state}.")
+        why.append((f"Partition {part.name} is {part.state}.", False))
     if scene.rules.viewer is not None and (verdict := access(part, scene.rules.viewer)).allowed is False:
-        why.append(verdict.why)
+        why.append((verdict.why, True))
     if shape.time_limit and part.max_time and shape.time_limit > part.max_time:
-        why.append(f"The time limit is over the {format_duration(part.max_time)} that the partition allows.")
+        why.append((f"The time limit is over the {format_duration(part.max_time)} that the partition allows.", True))
     if part.max_nodes is not None and shape.nodes > part.max_nodes:
-        why.append(f"The partition allows {plural_nodes(part.max_nodes)} for one job.")
+        why.append((f"The partition allows {plural_nodes(part.max_nodes)} for one job.", True))
     if possible < shape.nodes:
         only = f"Only {plural_nodes(possible)}" if possible else "No node"
         needed = f", {shape.nodes} {are(shape.nodes)} needed" if possible else ""
-        why.append(f"{only} could ever hold this shape{needed}.")
-    return why
+        why.append((f"{only} could ever hold this shape{needed}.", True))
+    return [*why, *exceeded(scene.limits, _demand(scene, shape))]
+
+
+def over_limits(scene: Scene, shape: Shape) -> bool:
+    """Whether a limit of an account or QOS keeps the shape from starting."""
+    return bool(exceeded(scene.limits, _demand(scene, shape)))
+
+
+def _demand(scene: Scene, shape: Shape) -> Demand:
+    """What the limits count of a shape; its GPU type where the partition has only one."""
+    kinds = {kind for node in scene.nodes for kind in node.gpus}
+    cpus = min((shape.cpus_on(node, scene.partition, scene.rules) for node in scene.nodes), default=None)
+    return Demand(
+        nodes=shape.nodes,
+        gpus=shape.gpus_per_node,
+        gpu_type=shape.gpu_type or (next(iter(kinds)) if len(kinds) == 1 else None),
+        cpus=cpus,
+        memory=shape.memory,
+        minutes=None if shape.time_limit is None else int(shape.time_limit.total_seconds() // 60),
+    )
 
 
 def could(node: Node, shape: Shape, scene: Scene) -> bool:

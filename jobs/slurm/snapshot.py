@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from jobs.slurm.access import Viewer
+from jobs.slurm.limits import Limits
 from jobs.slurm.records import Job, Node, Partition, Reservation
 
 T = TypeVar("T")
@@ -29,7 +30,10 @@ class Part(Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """What is known of the cluster. A newer one has a higher `number`. `rate_limit` is in calls per minute."""
+    """What is known of the cluster. A newer one has a higher `number`. `rate_limit` is in calls per minute.
+
+    `limits` are those on the viewer; None where nobody asked, or for `limits_problem`.
+    """
 
     number: int
     cluster: str
@@ -41,6 +45,8 @@ class Snapshot:
     select_parameters: str = ""
     viewer: Viewer | None = None
     rate_limit: float | None = None
+    limits: Limits | None = None
+    limits_problem: str = ""
 
     @property
     def problems(self) -> tuple[str, ...]:

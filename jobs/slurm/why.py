@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 from jobs.slurm.fit import Placement, nodes_fitting
+from jobs.slurm.limit_check import Demand, limits_of_reason, told
+from jobs.slurm.limits import LimitUse
 from jobs.slurm.queue_place import place_in_queue
+from jobs.slurm.reason_limits import limited_resource
 from jobs.slurm.reasons import explain
 from jobs.slurm.records import Job
 from jobs.slurm.shape import Shape
@@ -21,13 +24,29 @@ def waits_for_nodes(job: Job) -> bool:
 
 def why_pending(job: Job, snapshot: Snapshot, now: float | None = None) -> tuple[str, ...]:
     """Sentences, the reason first. `snapshot` holds the queue, nodes and partitions, as far as they are known."""
-    told = [explain(job.reason)]
+    found = [explain(job.reason)]
     place = place_in_queue(job, snapshot.jobs.records) if snapshot.jobs.taken_at is not None else None
     if place is not None:
-        told.append(place.words)
+        found.append(place.words)
+    found.extend(_limit(job, use) for use in limits_in_the_way(job, snapshot))
     if waits_for_nodes(job) and snapshot.nodes.taken_at is not None:
-        told.extend(_rooms(job, snapshot, now))
-    return tuple(told)
+        found.extend(_rooms(job, snapshot, now))
+    return tuple(found)
+
+
+def limits_in_the_way(job: Job, snapshot: Snapshot) -> list[LimitUse]:
+    """The limits that the job's reason names, where they are known: of one's own jobs only."""
+    limits = snapshot.limits
+    if limits is None or job.state != "PENDING" or job.user != limits.user:
+        return []
+    qos = {part.name: part.qos for part in snapshot.partitions.records}
+    partition = job.partition.partition(",")[0]
+    return limits_of_reason(job.reason, limits.of_job(partition, qos.get(partition), job.account, job.qos))
+
+
+def waits_for_limits(job: Job) -> bool:
+    """Whether a limit of its account or QOS keeps the job waiting."""
+    return job.state == "PENDING" and limited_resource(job.reason.partition(",")[0]) is not None
 
 
 def shape_of_job(job: Job) -> Shape | None:
@@ -42,6 +61,15 @@ def shape_of_job(job: Job) -> Shape | None:
         memory=job.memory_per_node,
         time_limit=job.time_limit,
     )
+
+
+def _limit(job: Job, use: LimitUse) -> str:
+    """The limit with what the job asks for of it."""
+    nodes = job.nodes or 1
+    minutes = None if job.time_limit is None else int(job.time_limit.total_seconds() // 60)
+    cpus = None if job.cpus is None else -(-job.cpus // nodes)
+    demand = Demand(nodes, -(-(job.gpus or 0) // nodes), job.gpu_type, cpus, job.memory_per_node, minutes)
+    return told(use, demand.of(use))
 
 
 def _rooms(job: Job, snapshot: Snapshot, now: float | None) -> list[str]:

@@ -105,12 +105,12 @@ def test_a_job_has_the_fields_that_scripts_read() -> None:
 
 def test_the_start_of_a_pending_job_is_an_estimate() -> None:
     data = job_detail_data(
-        job(state="PENDING", reason="Priority", start_time=NOON), ("It waits.", "Behind 3."), "/a.out", None, None
+        job(state="PENDING", reason="Priority", start_time=NOON), ("It waits.", "Behind 3."), (), "/a.out", None, None
     )
     assert set(data) >= DETAIL
     assert (data["start_time"], data["estimated_start"]) == (None, "2026-03-01T12:00:00+00:00")
     assert data["why_pending"] == "It waits. Behind 3."
-    running = job_detail_data(job(), (), "/a.out", "/a.err", {"step": 1})
+    running = job_detail_data(job(), (), (), "/a.out", "/a.err", {"step": 1})
     assert (running["why_pending"], running["estimated_start"], running["stderr"]) == (None, None, "/a.err")
 
 
