@@ -16,8 +16,9 @@ PACKAGES = ("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "m
 """Debian's and Ubuntu's names."""
 
 
-ACCOUNTING = ("mariadb-install-db", "mariadbd", "sacctmgr", "slurmdbd")
-ACCOUNTING_PACKAGES = ("slurmdbd", "mariadb-server")
+ACCOUNTING = ("mariadb-install-db", "mariadbd", "my_print_defaults", "sacctmgr", "slurmdbd")
+ACCOUNTING_PACKAGES = ("slurmdbd", "mariadb-server-core", "mariadb-client-core")
+"""Those of MariaDB that start no service."""
 
 
 def search_path() -> str:

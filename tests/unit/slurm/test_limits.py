@@ -190,6 +190,7 @@ def test_fit_stops_at_a_limit_and_its_levers_stay_below_it() -> None:
     assert (short.why, short.never) == (
         ("QOS short lets one job have at most 30 minutes; this job asks for 31 minutes.",), True,
     )  # fmt: skip
+    assert short.levers == ("With a time limit of at most 30:00 it starts now.",)
 
 
 @pytest.mark.parametrize(
