@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from jobs.slurm import commands  # noqa: E402
 from jobs.slurm.access import Viewer  # noqa: E402
-from jobs.slurm.recorded import Recording, compress, encode, read_commands  # noqa: E402
+from jobs.slurm.recorded import Recording, compress, encode, limit_commands, read_commands  # noqa: E402
 from jobs.slurm.run import Answer  # noqa: E402
 
 TARGET = ROOT / "console" / "data" / "messy.jsonl.gz"
@@ -29,6 +29,9 @@ NOW = int(datetime(2026, 3, 17, 14, 23, 5, tzinfo=timezone.utc).timestamp())
 USER = "mara"
 VIEWER = Viewer(USER, 5001, frozenset({"ml-research", "users"}))
 JOBS = 3000
+ACCOUNT_GPUS = 400
+QOS = {"normal": {"gres/gpu": 96}, "long": {"gres/gpu": 16}, "low": {}}
+"""QOS -> what one user may have of it at a time."""
 HOUR, DAY = 3600, 86400
 FIELD_END, RECORD_END = "\x1f", "\x1e"
 
@@ -206,9 +209,12 @@ def recording(cluster: Cluster) -> Recording:
         "config": _CONFIG, "node": "".join(map(_node_text, cluster.nodes)),
         "partition": "".join(_partition_text(name, cluster.nodes) for name in PARTITIONS),
         "reservation": _reservations(cluster.nodes), "--version": "slurm 23.11.10\n", "--states=all": queue,
+        commands.show_assoc_mgr()[-1]: _assoc_mgr(cluster.jobs),
+        commands.sacctmgr_associations(USER)[-1]: "messy|proj1||long,low,normal|normal\n",
+        commands.sacctmgr_qos()[-1]: "".join(f"{name}||{_limits(QOS[name])}|||\n" for name in QOS),
     }  # fmt: skip
     answers = []
-    for argv in read_commands():
+    for argv in (*read_commands(), *limit_commands(USER)):
         if argv[0] == "squeue":
             argv = [*argv[: argv.index("-O")], "-O", squeue_format, *argv[argv.index("-O") + 2 :]]
         output = texts[argv[-1]].encode("utf-8", "surrogateescape")
@@ -349,8 +355,8 @@ def _give_mine(jobs: Sequence[dict[str, str]]) -> None:
 
 
 _MINE = {
-    "UserName": USER, "Account": "proj1", "WorkDir": f"/home/{USER}/gpt", "STDOUT": f"/home/{USER}/gpt/%x-%j.out",
-    "STDERR": f"/home/{USER}/gpt/%x-%j.err",
+    "QOS": "normal", "UserName": USER, "Account": "proj1", "WorkDir": f"/home/{USER}/gpt",
+    "STDOUT": f"/home/{USER}/gpt/%x-%j.out", "STDERR": f"/home/{USER}/gpt/%x-%j.err",
 }  # fmt: skip
 
 
@@ -437,6 +443,48 @@ def _reservations(nodes: Sequence[Node]) -> str:
         for condition in ("reserved", "maintenance")
     }
     return _RESERVATIONS.format(**named)
+
+
+def _limits(limits: dict[str, int]) -> str:
+    return ",".join(f"{name}={number}" for name, number in limits.items())
+
+
+def in_use(jobs: Sequence[dict[str, str]], **fields: str) -> tuple[int, int]:
+    """(jobs, GPUs) of the running jobs with these fields."""
+    found = [job for job in jobs if job["NodeList"] and job["State"] not in ENDED
+             and all(job[name] == value for name, value in fields.items())]  # fmt: skip
+    gpus = (int(part[9:]) for job in found for part in job["tres-alloc"].split(",") if part.startswith("gres/gpu="))
+    return len(found), sum(gpus)
+
+
+def _assoc_mgr(jobs: Sequence[dict[str, str]]) -> str:
+    """Accounts below root with group limits, USER in one of them, and the QOS with a limit for each user."""
+
+    def record(account: str, owner: str, parent: str, used: tuple[int, int], limit: str) -> str:
+        return (
+            f"ClusterName=messy Account={account} UserName={owner} Partition= Priority=0 ID=1\n"
+            f"    ParentAccount={parent} Lft=1 DefAssoc={'Yes' if owner else 'No'}\n"
+            f"    GrpJobs=N({used[0]}) GrpJobsAccrue=N(0)\n    GrpSubmitJobs=N({used[0]}) GrpWall=N(0.00)\n"
+            f"    GrpTRES=cpu=N(0),gres/gpu={limit}({used[1]})\n"
+            "    MaxJobs= MaxJobsAccrue= MaxSubmitJobs= MaxWallPJ=\n    MaxTRESPJ=\n    MaxTRESPN=\n"
+        )
+
+    user = f"UserName={USER}({VIEWER.uid}) DefAccount=proj1 DefWckey= AdminLevel=None"
+    lines = [f"Current Association Manager state\n\nUser Records\n\n{user}\n\nAssociation Records\n\n"]
+    lines.append(record("root", "", "", in_use(jobs), "N"))
+    for account in sorted({job["Account"] for job in jobs}):
+        lines.append(record(account, "", "root(1)", in_use(jobs, Account=account), str(ACCOUNT_GPUS)))
+    mine = in_use(jobs, Account="proj1", UserName=USER)
+    lines += [record("proj1", f"{USER}({VIEWER.uid})", "", mine, "N"), "\nQOS Records\n\n"]
+    for number, (name, limits) in enumerate(QOS.items(), 1):
+        used = in_use(jobs, QOS=name, UserName=USER)
+        lines.append(
+            f"QOS={name}({number})\n    GrpJobs=N(0) GrpSubmitJobs=N(0)\n    GrpTRES=gres/gpu=N(0)\n"
+            "    MaxWallPJ=\n    MaxTRESPJ=\n    MaxTRESPN=\n    Account Limits\n    User Limits\n"
+            f"      {USER}({VIEWER.uid})\n        MaxJobsPU=N({used[0]}) MaxSubmitJobsPU=N({used[0]})\n"
+            f"        MaxTRESPU={','.join(f'{tres}={limit}({used[1]})' for tres, limit in limits.items())}\n"
+        )
+    return "".join(lines)
 
 
 def _partition_text(name: str, nodes: Sequence[Node]) -> str:

@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from string import ascii_lowercase, ascii_uppercase
 
+from jobs.slurm import commands
 from jobs.slurm.access import Viewer
 from jobs.slurm.recorded import Recording
 from jobs.slurm.replay import squeue_fields
@@ -70,13 +71,24 @@ _KEPT = {
     "MinJobAge", "PreemptType", "PriorityFlags", "PriorityType", "PrivateData", "ReturnToService",
     "SchedulerParameters", "SchedulerType", "SelectType", "SLURM_VERSION", "SlurmctldParameters", "SwitchType",
     "TaskPlugin", "TopologyPlugin",
+    # Associations and QOS.
+    "AdminLevel", "Priority", "ID", "SharesRaw/Norm/Level/Factor", "UsageRaw/Norm/Efctv", "UsageRaw", "Lft", "DefAssoc",
+    "GrpJobs", "GrpJobsAccrue", "GrpSubmitJobs", "GrpWall", "GrpTRES", "GrpTRESMins", "GrpTRESRunMins", "MaxJobs",
+    "MaxJobsAccrue", "MaxSubmitJobs", "MaxWallPJ", "MaxTRESPJ", "MaxTRESPN", "MaxTRESMinsPJ", "MinPrioThresh",
+    "MinTRESPJ", "MaxJobsPA", "MaxJobsAccruePA", "MaxSubmitJobsPA", "MaxTRESPA", "MaxTRESRunMinsPA", "MaxJobsPU",
+    "MaxJobsAccruePU", "MaxSubmitJobsPU", "MaxTRESPU", "MaxTRESRunMinsPU",
 }  # fmt: skip
 _RENAMED = {
     "NodeName", "AvailableFeatures", "ActiveFeatures", "NodeAddr", "NodeHostName", "OS", "Owner", "MCS_label",
     "Partitions", "Reason", "Comment", "Extra", "InstanceId", "InstanceType", "PartitionName", "AllowGroups",
     "AllowAccounts", "AllowQos", "DenyAccounts", "DenyQos", "AllocNodes", "QoS", "QOS", "Nodes", "NodeSets",
     "Alternate", "ReservationName", "Features", "Users", "Groups", "Accounts", "Licenses", "BurstBuffer",
-    "AllowedPartitions", "ClusterName",
+    "AllowedPartitions", "ClusterName", "UserName", "DefAccount", "DefWckey", "Account", "Partition", "ParentAccount",
+    "Lineage",
+}  # fmt: skip
+_TITLES = {
+    "Current Association Manager state", "User Records", "Association Records", "QOS Records", "Account Limits",
+    "User Limits", "No users currently cached in Slurm.", "No associations currently cached in Slurm.",
 }  # fmt: skip
 _TO_LINE_END = ("OS", "Reason", "Comment", "Extra")
 
@@ -140,25 +152,28 @@ class _Pseudonyms:
 def _renamed(recording: Recording, rename: Rename) -> Recording:
     who = recording.viewer
     viewer = Viewer(_text(who.user, rename), who.uid and _SOMEBODY, frozenset(_text(g, rename) for g in who.groups))
-    answers = tuple(_answer(answer, rename) for answer in recording.answers)
+    answers = tuple(_answer(answer, rename, viewer.user) for answer in recording.answers)
     return dataclasses.replace(recording, viewer=viewer, answers=answers, anonymized=True)
 
 
-def _answer(answer: Answer, rename: Rename) -> Answer:
-    fields = squeue_fields(answer.argv)
+def _answer(answer: Answer, rename: Rename, user: str) -> Answer:
+    fields, argv = squeue_fields(answer.argv), answer.argv
     lines = answer.text.split("\n")
     if answer.argv == ("sinfo", "--version"):
         stdout = answer.text
     elif fields:
         ends = {name: end.decode("utf-8", "surrogateescape") for name, end in fields.items()}
         stdout = _queue(answer.text, ends, rename)
+    elif argv[:1] == ("sacctmgr",):
+        stdout = "\n".join(_sacctmgr_line(line, rename) for line in lines)
+        argv = tuple(commands.sacctmgr_associations(user)) if "assoc" in argv else argv
     elif answer.argv[-1:] == ("config",):
         stdout = "\n".join(_setting(line, rename) for line in lines)
     else:
         stdout = "\n".join(_scontrol_line(line, rename) for line in lines)
     stderr = _text(_zeros(answer.stderr.decode("utf-8", "surrogateescape")), rename)
     out, err = (text.encode("utf-8", "surrogateescape") for text in (stdout, stderr))
-    return dataclasses.replace(answer, stdout=out, stderr=err)
+    return dataclasses.replace(answer, argv=argv, stdout=out, stderr=err)
 
 
 def _zeros(text: str) -> str:
@@ -229,9 +244,17 @@ def _scontrol_line(line: str, rename: Rename) -> str:
     key, equals, _ = line.strip(" ").partition("=")
     if equals and key in _TO_LINE_END:
         return f"{indent}{key}={_text(_zeros(line[len(indent) + len(key) + 1 :]), rename)}"
-    if re.match(r"No [a-z]+ in the system\Z", line):
+    if re.match(r"No [a-z]+ in the system\Z", line) or line.strip() in _TITLES:
         return line
     return _TOKEN.sub(lambda match: _pair(match[0], rename), line)
+
+
+def _sacctmgr_line(line: str, rename: Rename) -> str:
+    """Fields between bars; limits and flags of a QOS stay."""
+    fields = line.split("|")
+    if len(fields) == len(commands.QOS_FIELDS):
+        return "|".join([_value(fields[0], rename), *(_kept(field, rename) for field in fields[1:])])
+    return "|".join(",".join(_value(part, rename) for part in field.split(",")) for field in fields)
 
 
 def _setting(line: str, rename: Rename) -> str:

@@ -8,6 +8,7 @@ that a file that was cut is known. JSON escapes whatever a terminal must not see
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
 import zlib
@@ -20,7 +21,8 @@ from typing import Any
 from jobs.slurm import commands
 from jobs.slurm.access import Viewer
 from jobs.slurm.clock import wall_clock
-from jobs.slurm.run import DEFAULT_BYTE_CAP, Answer, Runner
+from jobs.slurm.parse import parse_config
+from jobs.slurm.run import DEFAULT_BYTE_CAP, Answer, CommandMissing, Runner
 
 FORMAT = "slurmconsole recording"
 VERSION = 1
@@ -54,11 +56,23 @@ def read_commands() -> tuple[list[str], ...]:
     )
 
 
+def limit_commands(user: str) -> tuple[list[str], ...]:
+    """What is asked besides where slurmdbd keeps accounts."""
+    return commands.show_assoc_mgr(), commands.sacctmgr_associations(user), commands.sacctmgr_qos()
+
+
 def record(runner: Runner) -> Recording:
     """Ask a cluster everything once. Raises SlurmError when it cannot be asked."""
     first, *others = read_commands()
-    answers = (runner.check(first), *map(runner.run, others))
-    return Recording(wall_clock(), runner.viewer, answers)
+    config = runner.check(first)
+    if "slurmdbd" in parse_config(config.text).get("AccountingStorageType", ""):
+        others += limit_commands(runner.user)
+    answers = [config]
+    for argv in others:
+        # sacctmgr may be missing where the rest is not.
+        with contextlib.suppress(CommandMissing):
+            answers.append(runner.run(argv))
+    return Recording(wall_clock(), runner.viewer, tuple(answers))
 
 
 def encode(recording: Recording) -> bytes:

@@ -86,6 +86,8 @@ def squeue_rows(output: bytes, fields: Mapping[str, bytes]) -> Iterator[Row]:
 def _subject(argv: tuple[str, ...]) -> tuple[str, ...]:
     """What a command asks about: `scontrol show node`, however it is to be printed."""
     words = tuple(word for word in argv if not word.startswith("-"))
+    if argv[:1] == ("sacctmgr",):
+        return words[:3]
     return words if len(words) > 1 else argv
 
 

@@ -170,3 +170,27 @@ def test_a_killed_database_and_slurmdbd_are_repaired(cluster_env: dict[str, str]
     wait_until(lambda: {"mariadbd", "slurmdbd"} <= set(sandbox.status(directory).missing), 30, "both are gone")
     assert sandbox.start(None, directory).running
     assert "research" in slurm(cluster_env, "sacctmgr", "-n", "show", "account", "format=account")
+
+
+def test_a_recording_has_the_limits_and_an_anonymous_one_no_names(env: dict[str, str], tmp_path: Path) -> None:
+    runs(env, submit(env, "-p", "a100", "-N1", "--gres=gpu:5"))
+    waiting = submit(env, "-p", "a100", "-N1", "--gres=gpu:4")
+    waits_for(env, waiting, "QOSMaxGRESPerUser")
+    path, hidden = tmp_path / "lab.jsonl", tmp_path / "hidden.jsonl"
+    assert command(env, "record", str(path)).returncode == 0
+    assert command(env, "--replay", str(path), "record", "--anonymize", str(hidden)).returncode == 0
+    questions = (["gpus"], ["job", waiting], ["fit", "--gpus-per-node", "4", "--no-ask"])
+    for question in questions:
+        said, again = (json.loads(command(env, *before, *question, "--json").stdout)
+                       for before in ([], ["--replay", str(path)]))  # fmt: skip
+        for data in (said, again):
+            data.pop("taken_at", None)
+            data.pop("stdout", None)
+        assert again == said, question
+    content = hidden.read_text()
+    assert not [word for word in ("research", "teaching", "sandbox", user_name()) if word in content]
+    told = json.loads(command(env, "--replay", str(hidden), "gpus", "--json").stdout)["limits"]
+    kept = json.loads(command(env, "--replay", str(path), "gpus", "--json").stdout)["limits"]
+    numbers = [[(use["resource"], use["limit"], use["used"], use["scope"]) for use in uses] for uses in (told, kept)]
+    assert numbers[0] == numbers[1]
+    assert ("gres/gpu", 8, 5, "user") in numbers[0]

@@ -55,6 +55,14 @@ def test_gpus_are_those_of_the_scripts_conditions(capsys: pytest.CaptureFixture[
         assert count["total"] == count["allocated"] + causes + count["usable"]
 
 
+def test_limits_leave_what_the_scripts_jobs_do(capsys: pytest.CaptureFixture[str]) -> None:
+    mine = make_recording.in_use(MADE.jobs, QOS="normal", UserName=make_recording.USER)
+    everyones = make_recording.in_use(MADE.jobs, Account="proj1")
+    assert mine == (2, 72)
+    told = {use["whose"]: (use["limit"], use["used"]) for use in answer(capsys, "gpus")["limits"]}
+    assert told == {"account proj1": (400, everyones[1]), "one user of QOS normal": (96, 72)}
+
+
 def _largest(kind: str) -> int:
     """GPUs of the largest job with as many on each node: all racks of a kind are in one partition."""
     away = {**make_recording.UNAVAILABLE, **make_recording.STRANDED}
