@@ -25,7 +25,7 @@ def gpus_data(snapshot: Snapshot) -> Data:
     return {
         "cluster": snapshot.cluster or None,
         "taken_at": _epoch(snapshot.taken_at),
-        "problems": [*snapshot.problems, *contradictions(snapshot.nodes.records)],
+        "problems": [*snapshot.problems, *contradictions(snapshot.nodes.records), *_limit_problems(snapshot)],
         "gpu_types": [_count(count) for count in counted.gpu_types],
         "limits": _gpu_limits(snapshot),
         "partitions": [
@@ -161,11 +161,18 @@ def _access(partition: Partition, snapshot: Snapshot) -> str | None:
 
 
 def _gpu_limits(snapshot: Snapshot) -> list[Data] | None:
-    """The limits that count GPUs or jobs of this person's default account and QOS; None where they are not known."""
+    """The limits on GPUs, their minutes, and jobs, of this person's default account and QOS; None where not known."""
     if snapshot.limits is None:
         return None
     uses = snapshot.limits.of_job("", None)
-    return [_limit(use) for use in uses if use.resource.startswith("gres/gpu") or use.resource == "jobs"]
+    counted = ("jobs", "submitted")
+    return [_limit(use) for use in uses if use.resource.startswith("gres/gpu") or use.resource in counted]
+
+
+def _limit_problems(snapshot: Snapshot) -> list[str]:
+    """Why limits are unknown, or known in part only."""
+    hidden = "" if snapshot.limits is None else snapshot.limits.hidden()
+    return [text for text in (snapshot.limits_problem, hidden) if text]
 
 
 def _limit(use: LimitUse) -> Data:

@@ -40,6 +40,8 @@ def fit(args: argparse.Namespace) -> int:
         complain(problem)
     if snapshot.limits_problem:
         complain(f"your limits are not known and not counted: {snapshot.limits_problem}")
+    if snapshot.limits is not None and (hidden := snapshot.limits.hidden(shape.account)):
+        complain(hidden)
     if any((snapshot.jobs.problem, snapshot.nodes.problem, snapshot.partitions.problem)):
         return UNREACHABLE
     if args.partition and args.partition not in {part.name for part in snapshot.partitions.records}:

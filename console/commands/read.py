@@ -42,6 +42,8 @@ def gpus(args: argparse.Namespace) -> int:
             complain(f"your limits are not known: {snapshot.limits_problem}")
         elif snapshot.limits is not None:
             console.print(safe(limits_sentence(snapshot.limits)), soft_wrap=True)
+            if hidden := snapshot.limits.hidden():
+                complain(hidden)
     return OK
 
 

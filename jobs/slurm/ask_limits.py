@@ -13,16 +13,23 @@ from jobs.slurm.tres import parse_memory, parse_tres
 
 LIMITS_EVERY = 300.0
 """Seconds."""
-_ENFORCING = ("limits", "safe", "all")
+_HEAD = "Current Association Manager state"
+_SAFE = {"safe", "all"}
+_LIMITS = {"limits", *_SAFE}
+_QOS = {"qos", "all"}
+_ACCOUNTS = {"associations", "wckeys", *_LIMITS, *_QOS}
 
 
 def ask_limits(runner: Runner, config: Mapping[str, str], viewer: Viewer) -> Limits:
     """The limits on the viewer. Raises SlurmError where the controller does not tell them.
 
-    Limits hold where AccountingStorageEnforce has `limits` or `safe`, which implies it (slurm.conf's man page).
+    In AccountingStorageEnforce `safe` implies `limits`, and each of its words `associations` (slurm.conf's man page).
     """
-    state = parse_assoc_mgr(runner.check(commands.show_assoc_mgr()).text, viewer.user)
-    enforce = config.get("AccountingStorageEnforce", "").lower().split(",")
+    text = runner.check(commands.show_assoc_mgr()).text
+    state = parse_assoc_mgr(text, viewer.user)
+    if not state.associations and not state.qos and _HEAD not in text:
+        raise SlurmError("scontrol show assoc_mgr printed something that cannot be read.")
+    enforce = {word.strip() for word in config.get("AccountingStorageEnforce", "").lower().split(",")}
     associations = _rows(runner, commands.sacctmgr_associations(viewer.user), commands.ASSOCIATION_FIELDS)
     qos = _rows(runner, commands.sacctmgr_qos(), commands.QOS_FIELDS)
     cluster = config.get("ClusterName", "")
@@ -30,10 +37,13 @@ def ask_limits(runner: Runner, config: Mapping[str, str], viewer: Viewer) -> Lim
         user=viewer.user,
         uid=viewer.uid,
         cluster=cluster,
-        enforced=any(word.strip() in _ENFORCING for word in enforce),
+        enforced=bool(enforce & _LIMITS),
         state=state,
         memberships=None if associations is None else tuple(_membership(r) for r in associations if r[0] == cluster),
         rules=None if qos is None else {row[0]: _rule(row) for row in qos},
+        known_account=bool(enforce & _ACCOUNTS),
+        known_qos=bool(enforce & _QOS),
+        safe=bool(enforce & _SAFE),
     )
 
 

@@ -29,18 +29,25 @@ Uses = Mapping[str, Use]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What limits one group of jobs. `tres` by resource; `jobs` run, `submitted` ones also wait."""
+    """What limits one group of jobs. `tres` by resource; `jobs` run, `submitted` ones also wait.
+
+    In minutes: `wall` of all jobs so far, `spent` of a resource so far (both fade as the site's usage does), `to_go` of
+    a resource that running jobs may yet use.
+    """
 
     jobs: Use = Use(None, None)
     submitted: Use = Use(None, None)
     tres: Uses = field(default_factory=dict)
+    wall: Use = Use(None, None)
+    spent: Uses = field(default_factory=dict)
+    to_go: Uses = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Association:
     """A user in an account, or with `user` empty an account. `group` counts all below it, `own` the user's jobs.
 
-    `wall` is in minutes. `partition` is empty unless the association is for one partition.
+    `wall` is in minutes, and `minutes_per_job` of a resource. `partition` is empty unless the association is for one.
     """
 
     cluster: str
@@ -53,6 +60,7 @@ class Association:
     per_job: Uses
     per_node: Uses
     wall: int | None
+    minutes_per_job: Uses = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,7 @@ class Qos:
     per_job: Uses
     per_node: Uses
     wall: int | None
+    minutes_per_job: Uses = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +126,12 @@ def _association(pairs: Mapping[str, str], user: str) -> Association:
         user=user,
         partition=pairs.get("Partition", ""),
         parent=_name(pairs.get("ParentAccount", "")),
-        group=Counts(_use(pairs, "GrpJobs"), _use(pairs, "GrpSubmitJobs"), _uses(pairs.get("GrpTRES", ""))),
+        group=_group(pairs),
         own=Counts(_use(pairs, "MaxJobs"), _use(pairs, "MaxSubmitJobs")),
         per_job=_uses(pairs.get("MaxTRESPJ", "")),
         per_node=_uses(pairs.get("MaxTRESPN", "")),
         wall=_use(pairs, "MaxWallPJ").limit,
+        minutes_per_job=_uses(pairs.get("MaxTRESMinsPJ", "")),
     )
 
 
@@ -143,18 +153,34 @@ def _qos(name: str, block: list[str]) -> Qos:
     pairs = _pairs(own)
     return Qos(
         name=name,
-        group=Counts(_use(pairs, "GrpJobs"), _use(pairs, "GrpSubmitJobs"), _uses(pairs.get("GrpTRES", ""))),
+        group=_group(pairs),
         by_user={_name(who): _counts(_pairs(lines), "PU") for who, lines in parts["User Limits"].items()},
         by_account={who: _counts(_pairs(lines), "PA") for who, lines in parts["Account Limits"].items()},
         per_job=_uses(pairs.get("MaxTRESPJ", "")),
         per_node=_uses(pairs.get("MaxTRESPN", "")),
         wall=_use(pairs, "MaxWallPJ").limit,
+        minutes_per_job=_uses(pairs.get("MaxTRESMinsPJ", "")),
+    )
+
+
+def _group(pairs: Mapping[str, str]) -> Counts:
+    return Counts(
+        jobs=_use(pairs, "GrpJobs"),
+        submitted=_use(pairs, "GrpSubmitJobs"),
+        tres=_uses(pairs.get("GrpTRES", "")),
+        wall=_use(pairs, "GrpWall"),
+        spent=_uses(pairs.get("GrpTRESMins", "")),
+        to_go=_uses(pairs.get("GrpTRESRunMins", "")),
     )
 
 
 def _counts(pairs: Mapping[str, str], suffix: str) -> Counts:
-    jobs, submitted = _use(pairs, f"MaxJobs{suffix}"), _use(pairs, f"MaxSubmitJobs{suffix}")
-    return Counts(jobs, submitted, _uses(pairs.get(f"MaxTRES{suffix}", "")))
+    return Counts(
+        jobs=_use(pairs, f"MaxJobs{suffix}"),
+        submitted=_use(pairs, f"MaxSubmitJobs{suffix}"),
+        tres=_uses(pairs.get(f"MaxTRES{suffix}", "")),
+        to_go=_uses(pairs.get(f"MaxTRESRunMins{suffix}", "")),
+    )
 
 
 def _name(text: str) -> str:

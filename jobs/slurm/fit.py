@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from jobs.slurm.access import may_use
 from jobs.slurm.clock import wall_clock
 from jobs.slurm.levers import levers
+from jobs.slurm.limit_check import only_on_used_nodes
 from jobs.slurm.records import Node, Partition
-from jobs.slurm.room import Scene, are, could, gate, over_limits, plural_nodes, shortfall
+from jobs.slurm.room import Scene, are, could, demand_of, gate, over_limits, plural_nodes, shortfall
 from jobs.slurm.rules import nodes_of, rules_of
 from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Snapshot
 from jobs.slurm.tres import is_mig
 
 _MIG_NOTE = "These are MIG slices; before 2026 NCCL could not join two of them in one job."
+_USED_NODES_NOTE = "A limit on nodes is reached: it starts only on nodes where jobs that the limit counts run already."
 _NAMED = 3
 """How many nodes of one shortfall are called by name."""
 
@@ -79,7 +81,8 @@ def _scenes(snapshot: Snapshot, shape: Shape, wanted: str | None, now: float) ->
             nodes = tuple(node for node in snapshot.nodes.records if part.name in node.partitions)
             limits = snapshot.limits
             uses = () if limits is None else limits.of_job(part.name, part.qos, shape.account, shape.qos)
-            yield Scene(part, nodes, rules, coming, now, uses)
+            refusal = "" if limits is None else limits.refusal(part.name, shape.account, shape.qos)
+            yield Scene(part, nodes, rules, coming, now, uses, refusal)
 
 
 def other_types(snapshot: Snapshot, shape: Shape, now: float | None = None) -> list[Placement]:
@@ -104,6 +107,8 @@ def _place(scene: Scene, shape: Shape, snapshot: Snapshot) -> Placement:
     gpu_type = shape.gpu_type or _only_type(possible)
     counts = (shape.nodes, fitting, len(possible))
     notes = _notes(scene, snapshot)
+    if only_on_used_nodes(scene.limits, demand_of(scene, shape)):
+        notes = (_USED_NODES_NOTE, *notes)
     if shape.gpus_per_node and all(is_mig(kind) for node in possible for kind in node.gpus):
         notes = (_MIG_NOTE, *notes)
     return Placement(part, gpu_type, *counts, tuple(why), wishes, notes, never, over_limits(scene, shape))

@@ -7,10 +7,14 @@ import math
 from collections.abc import Sequence
 from datetime import timedelta
 
+from jobs.slurm.limit_check import longest
 from jobs.slurm.records import Node
-from jobs.slurm.room import Scene, first_in_the_way, gate, plural_nodes, shortfall, size, starts_now
+from jobs.slurm.room import Scene, demand_of, first_in_the_way, gate, plural_nodes, shortfall, size, starts_now
 from jobs.slurm.shape import Shape
 from jobs.slurm.times import format_duration
+
+_MOST_MINUTES = 2**32
+"""Slurm's own bound of a time limit."""
 
 
 def levers(scene: Scene, shape: Shape, possible: Sequence[Node]) -> tuple[str, ...]:
@@ -48,10 +52,10 @@ def _longest(scene: Scene, shape: Shape, possible: Sequence[Node]) -> timedelta 
     if len(ends) < shape.nodes or gate(scene, short, len(possible)):
         return None
     seconds = ends[shape.nodes - 1] - scene.now
-    walls = [use.limit * 60.0 for use in scene.limits if use.resource == "minutes"]
-    most = min(seconds, *walls, part.max_time.total_seconds() if part.max_time else math.inf)
+    allowed = longest(scene.limits, demand_of(scene, shape)) * 60.0
+    most = min(seconds, allowed, part.max_time.total_seconds() if part.max_time else math.inf)
     wanted = shape.limit_in(part)
-    minutes = 0 if math.isinf(most) else int(most // 60)
+    minutes = 0 if math.isinf(most) else int(min(most // 60, _MOST_MINUTES))
     if minutes < 1 or (wanted is not None and wanted <= timedelta(minutes=minutes)):
         return None
     return timedelta(minutes=minutes)

@@ -152,6 +152,11 @@ def limited_resource(word: str) -> str | None:
     return "Wall" if re.search("Minutes|RunMins|Wall", word) else parts.get("resource", "Jobs")
 
 
+def counted(word: str) -> str | None:
+    """Slurm's name of the resource, also where its minutes are limited: "GRES", "CPU"; None where none is named."""
+    return _rule_of(word)[1].get("resource")
+
+
 def _rule_of(word: str) -> tuple[_Rule | None, dict[str, str]]:
     """The first rule that fits, and the parts of the word that it names."""
     for rule in _RULES:

@@ -26,8 +26,8 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all questions about one partition share: reservations to come with their nodes, the first ones first, and
-    the limits on this person's jobs.
+    """What all questions about one partition share: reservations to come with their nodes, the first ones first, the
+    limits on this person's jobs, and why none of them is taken at all.
     """
 
     partition: Partition
@@ -36,6 +36,7 @@ class Scene:
     coming: tuple[tuple[Reservation, frozenset[str]], ...]
     now: float
     limits: tuple[LimitUse, ...] = ()
+    refusal: str = ""
 
 
 def gate(scene: Scene, shape: Shape, possible: int) -> list[tuple[str, bool]]:
@@ -53,26 +54,43 @@ def gate(scene: Scene, shape: Shape, possible: int) -> list[tuple[str, bool]]:
         only = f"Only {plural_nodes(possible)}" if possible else "No node"
         needed = f", {shape.nodes} {are(shape.nodes)} needed" if possible else ""
         why.append((f"{only} could ever hold this shape{needed}.", True))
-    return [*why, *exceeded(scene.limits, _demand(scene, shape))]
+    if scene.refusal:
+        why.append((scene.refusal, True))
+    return [*why, *exceeded(scene.limits, demand_of(scene, shape))]
 
 
 def over_limits(scene: Scene, shape: Shape) -> bool:
     """Whether a limit of an account or QOS keeps the shape from starting."""
-    return bool(exceeded(scene.limits, _demand(scene, shape)))
+    return bool(exceeded(scene.limits, demand_of(scene, shape)))
 
 
-def _demand(scene: Scene, shape: Shape) -> Demand:
-    """What the limits count of a shape; its GPU type where the partition has only one."""
-    kinds = {kind for node in scene.nodes for kind in node.gpus}
-    cpus = min((shape.cpus_on(node, scene.partition, scene.rules) for node in scene.nodes), default=None)
+def demand_of(scene: Scene, shape: Shape) -> Demand:
+    """What the limits count of a shape, with the defaults of the partition."""
+    part = scene.partition
+    cpus = min((shape.cpus_on(node, part, scene.rules) for node in scene.nodes), default=None)
+    default = shape.memory is not None or part.default_mem_per_cpu or part.default_mem_per_node
+    default = default or (part.default_mem_per_gpu and shape.gpus_per_node)
+    memory = min((shape.memory_on(node, part, cpus) for node in scene.nodes if cpus), default=None) if default else None
     return Demand(
         nodes=shape.nodes,
         gpus=shape.gpus_per_node,
-        gpu_type=shape.gpu_type or (next(iter(kinds)) if len(kinds) == 1 else None),
+        gpu_type=shape.gpu_type,
         cpus=cpus,
-        memory=shape.memory,
-        minutes=None if shape.time_limit is None else int(shape.time_limit.total_seconds() // 60),
+        memory=memory,
+        minutes=_minutes(shape, scene),
     )
+
+
+def _minutes(shape: Shape, scene: Scene) -> int | None:
+    """The time limit that the job gets: what it names, the partition's default, or the longest that its account and QOS
+    allow, in this order (tried on 22.05).
+    """
+    part = scene.partition
+    limit = shape.limit_in(part)
+    found = [] if limit is None else [int(limit.total_seconds() // 60)]
+    if shape.time_limit is None and part.default_time is None:
+        found += [use.limit for use in scene.limits if use.resource == "minutes"]
+    return min(found, default=None)
 
 
 def could(node: Node, shape: Shape, scene: Scene) -> bool:

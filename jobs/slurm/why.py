@@ -41,7 +41,9 @@ def limits_in_the_way(job: Job, snapshot: Snapshot) -> list[LimitUse]:
         return []
     qos = {part.name: part.qos for part in snapshot.partitions.records}
     partition = job.partition.partition(",")[0]
-    return limits_of_reason(job.reason, limits.of_job(partition, qos.get(partition), job.account, job.qos))
+    found = limits_of_reason(job.reason, limits.of_job(partition, qos.get(partition), job.account, job.qos))
+    demand = _demand(job)
+    return [use for use in found if demand.breaks(use)] or found
 
 
 def waits_for_limits(job: Job) -> bool:
@@ -65,11 +67,15 @@ def shape_of_job(job: Job) -> Shape | None:
 
 def _limit(job: Job, use: LimitUse) -> str:
     """The limit with what the job asks for of it."""
+    return told(use, _demand(job).of(use))
+
+
+def _demand(job: Job) -> Demand:
     nodes = job.nodes or 1
     minutes = None if job.time_limit is None else int(job.time_limit.total_seconds() // 60)
     cpus = None if job.cpus is None else -(-job.cpus // nodes)
-    demand = Demand(nodes, -(-(job.gpus or 0) // nodes), job.gpu_type, cpus, job.memory_per_node, minutes)
-    return told(use, demand.of(use))
+    gpus = -(-(job.gpus or 0) // nodes)
+    return Demand(nodes, gpus, job.gpu_type, cpus, job.memory_per_node, minutes)
 
 
 def _rooms(job: Job, snapshot: Snapshot, now: float | None) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,7 @@ pytestmark = pytest.mark.slurm
 
 LAYOUT = Layout((NodeGroup("a100", 3, 8),), cpu_nodes=1, accounting=True)
 ROOT = Path(__file__).parents[2]
+TEN = timedelta(minutes=10)
 Env = Mapping[str, str]
 
 
@@ -83,6 +86,22 @@ def predicted(env: Env, **shape: object) -> bool:
     return place.starts_now
 
 
+@contextlib.contextmanager
+def changed(env: Env, what: tuple[str, str, str, str, str]) -> Iterator[None]:
+    """A limit for a while: (qos or account, its name, the limit, what it is set to, what it is set to afterwards)."""
+    kind, name, limit, value, after = what
+
+    def put(value: str) -> None:
+        slurm(env, "sacctmgr", "-iQ", "modify", kind, name, "set", f"{limit}={value}")
+
+    put(value)
+    try:
+        yield
+    finally:
+        slurm(env, "scancel", "--user", user_name())
+        put(after)
+
+
 def test_the_daemons_are_all_there_and_named(cluster_env: dict[str, str]) -> None:
     found = sandbox.status(Path(cluster_env["SLURMCONSOLE_SANDBOX"]))
     assert found.running
@@ -117,13 +136,96 @@ def test_the_last_gpu_of_a_limit_for_each_user_runs_and_the_next_one_waits(env: 
 def test_the_limit_of_an_account_holds_across_qos(env: dict[str, str]) -> None:
     runs(env, submit(env, "-p", "a100", "-N1", "--gres=gpu:8"))
     runs(env, submit(env, "-p", "a100", "-N1", "-q", "short", "--gres=gpu:2"))
-    assert predicted(env, gpus_per_node=2, qos="short")
-    assert not predicted(env, gpus_per_node=3, qos="short")
+    assert predicted(env, gpus_per_node=2, qos="short", time_limit=TEN)
+    assert not predicted(env, gpus_per_node=3, qos="short", time_limit=TEN)
     too_many = submit(env, "-p", "a100", "-N1", "-q", "short", "--gres=gpu:3")
     waits_for(env, too_many, "AssocGrpGRES")
     told = json.loads(command(env, "job", too_many, "--json").stdout)["limits"]
     assert [(use["whose"], use["limit"], use["used"], use["left"]) for use in told] == [("account research", 12, 10, 2)]
     runs(env, submit(env, "-p", "a100", "-N1", "-q", "short", "--gres=gpu:2"))
+
+
+def test_a_limit_of_a_qos_takes_the_place_of_the_accounts(env: dict[str, str]) -> None:
+    with changed(env, ("qos", "short", "GrpTRES", "gres/gpu=20", "cpu=96,gres/gpu=-1")):
+        assert predicted(env, nodes=2, gpus_per_node=7, qos="short", time_limit=TEN)
+        assert not predicted(env, nodes=3, gpus_per_node=7, qos="short", time_limit=TEN)
+        waits_for(env, submit(env, "-q", "short", "-N3", "--gres=gpu:7"), "QOSGrpGRES")
+        runs(env, submit(env, "-q", "short", "-N2", "--gres=gpu:7"))
+    waits_for(env, submit(env, "-q", "short", "-N2", "--gres=gpu:7"), "AssocGrpGRES")
+
+
+def test_a_limit_on_a_type_holds_for_jobs_that_name_it(env: dict[str, str]) -> None:
+    with changed(env, ("qos", "short", "MaxTRESPerUser", "gres/gpu:a100=2", "gres/gpu:a100=-1")):
+        runs(env, submit(env, "-q", "short", "--gres=gpu:a100:1"))
+        assert predicted(env, gpus_per_node=1, gpu_type="a100", qos="short", time_limit=TEN)
+        assert not predicted(env, gpus_per_node=2, gpu_type="a100", qos="short", time_limit=TEN)
+        assert predicted(env, gpus_per_node=4, qos="short", time_limit=TEN)
+        typed = submit(env, "-q", "short", "--gres=gpu:a100:2")
+        waits_for(env, typed, "QOSMaxGRESPerUser")
+        (told,) = json.loads(command(env, "job", typed, "--json").stdout)["limits"]
+        assert (told["resource"], told["limit"], told["used"], told["left"]) == ("gres/gpu:a100", 2, 1, 1)
+        runs(env, submit(env, "-q", "short", "--gres=gpu:4"))
+
+
+def test_minutes_that_running_jobs_may_yet_use(env: dict[str, str]) -> None:
+    with changed(env, ("qos", "short", "GrpTRESRunMins", "gres/gpu=50", "gres/gpu=-1")):
+        runs(env, submit(env, "-q", "short", "--gres=gpu:3"))
+        assert predicted(env, gpus_per_node=2, qos="short", time_limit=TEN)
+        assert not predicted(env, gpus_per_node=3, qos="short", time_limit=TEN)
+        too_much = submit(env, "-q", "short", "--gres=gpu:3")
+        waits_for(env, too_much, "QOSGrpGRESRunMinutes")
+        told = command(env, "job", too_much).stdout
+        assert "QOS short may run jobs with at most 50 GPU minutes to go: " in told
+        assert "; this job asks for 30 GPU minutes." in told
+        runs(env, submit(env, "-q", "short", "--gres=gpu:2"))
+
+
+def test_what_an_account_has_used_up(env: dict[str, str]) -> None:
+    assert predicted(env, qos="short", time_limit=TEN)
+    with changed(env, ("account", "research", "GrpTRESMins", "cpu=0", "cpu=-1")):
+        assert not predicted(env, qos="short", time_limit=TEN)
+        waiting = submit(env, "-q", "short")
+        waits_for(env, waiting, "AssocGrpCPUMinutesLimit")
+        assert "Account research may use 0 CPU minutes in all: " in command(env, "job", waiting).stdout
+
+
+def test_limits_on_jobs_in_the_queue(env: dict[str, str]) -> None:
+    with changed(env, ("account", "research", "MaxSubmitJobs", "1", "-1")):
+        assert predicted(env, qos="short", time_limit=TEN)
+        runs(env, submit(env, "-q", "short"))
+        assert not predicted(env, qos="short", time_limit=TEN)
+        with pytest.raises(AssertionError, match="AssocMaxSubmitJobLimit"):
+            submit(env, "-q", "short")
+
+
+def test_nodes_in_use_are_counted_once(env: dict[str, str]) -> None:
+    with changed(env, ("qos", "short", "MaxTRESPerUser", "node=1", "node=-1")):
+        runs(env, submit(env, "-q", "short", "-w", "gpu02"))
+        assert predicted(env, qos="short", time_limit=TEN)
+        assert not predicted(env, nodes=2, qos="short", time_limit=TEN)
+        runs(env, submit(env, "-q", "short"))
+        waits_for(env, submit(env, "-q", "short", "-N2"), "QOSMaxNodePerUserLimit")
+
+
+def test_memory_by_default_counts(env: dict[str, str]) -> None:
+    with changed(env, ("qos", "short", "GrpTRES", "mem=20000", "cpu=96,mem=-1")):
+        assert predicted(env, ntasks_per_node=5, qos="short", time_limit=TEN)
+        assert not predicted(env, ntasks_per_node=6, qos="short", time_limit=TEN)
+        waits_for(env, submit(env, "-q", "short", "-n6", "-N1"), "QOSGrpMemLimit")
+        runs(env, submit(env, "-q", "short", "-n5", "-N1"))
+
+
+def test_a_job_without_a_time_limit_has_the_partitions_default(env: dict[str, str]) -> None:
+    assert not predicted(env, qos="short")
+    job = sbatch(env, "-q", "short", "-o", "/dev/null", script="sleep 600")
+    waits_for(env, job, "QOSMaxWallDurationPerJobLimit")
+
+
+def test_accounts_and_qos_that_are_not_ones_own_are_refused(env: dict[str, str]) -> None:
+    for option, name in (("account", "physics"), ("qos", "long")):
+        assert not predicted(env, **{option: name})
+        with pytest.raises(AssertionError, match=f"(?i)invalid {option}"):
+            submit(env, f"--{option}={name}")
 
 
 def test_limits_of_jobs_time_and_cpus(env: dict[str, str]) -> None:
@@ -133,15 +235,15 @@ def test_limits_of_jobs_time_and_cpus(env: dict[str, str]) -> None:
     long = sbatch(env, "-t", "31", "-q", "short", "-o", "/dev/null", script="sleep 600")
     waits_for(env, long, "QOSMaxWallDurationPerJobLimit")
     assert "at most 30 minutes; this job asks for 31 minutes" in command(env, "job", long).stdout
-    assert predicted(env, nodes=2, ntasks_per_node=48, qos="short")
-    assert not predicted(env, nodes=2, ntasks_per_node=49, qos="short")
+    assert predicted(env, nodes=2, ntasks_per_node=48, qos="short", time_limit=TEN)
+    assert not predicted(env, nodes=2, ntasks_per_node=49, qos="short", time_limit=TEN)
     waits_for(env, submit(env, "-q", "short", "-N2", "--ntasks-per-node=49"), "QOSGrpCpuLimit")
     runs(env, submit(env, "-q", "short", "-N2", "--ntasks-per-node=48"))
 
 
 def test_another_account_has_limits_of_its_own(env: dict[str, str]) -> None:
-    assert predicted(env, gpus_per_node=4, account="teaching", qos="short")
-    assert not predicted(env, gpus_per_node=5, account="teaching", qos="short")
+    assert predicted(env, gpus_per_node=4, account="teaching", qos="short", time_limit=TEN)
+    assert not predicted(env, gpus_per_node=5, account="teaching", qos="short", time_limit=TEN)
     waits_for(env, submit(env, "-A", "teaching", "-q", "short", "--gres=gpu:5"), "AssocGrpGRES")
     runs(env, submit(env, "-A", "teaching", "-q", "short", "--gres=gpu:4"))
     answer = command(env, "fit", "--gpus-per-node", "1", "-A", "teaching", "-p", "a100", "--no-ask")
