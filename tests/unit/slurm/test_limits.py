@@ -15,7 +15,7 @@ from slurm_text import node, partition
 from jobs.slurm.access import Viewer, access, may_use
 from jobs.slurm.assoc_mgr import Use, parse_assoc_mgr
 from jobs.slurm.fit import placements
-from jobs.slurm.limit_check import Demand, exceeded, limits_of_reason, limits_sentence
+from jobs.slurm.limit_check import Demand, exceeded, limits_of_reason, limits_sentence, longest, only_on_used_nodes
 from jobs.slurm.limits import Limits, LimitUse, Membership, QosRule
 from jobs.slurm.parse import parse_reservations
 from jobs.slurm.shape import Shape
@@ -98,6 +98,140 @@ def test_the_qos_of_the_partition_overrides_a_limit_of_the_same_kind_only() -> N
     assert [(use.whose, use.limit) for use in per_job] == [("QOS high", 4)]
 
 
+def damaged(*changes: tuple[str, str]) -> str:
+    """The text with each first place of the old words changed to the new ones."""
+    text = TEXT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+QOS_NORMAL = TEXT[TEXT.index("QOS=normal(1)") : TEXT.index("QOS=high(3)")]
+ACCOUNT = TEXT[TEXT.index("ClusterName=sandbox Account=research UserName= ") :].partition("\nClusterName")[0]
+USER = TEXT[TEXT.index("ClusterName=sandbox Account=research UserName=anna") :].partition("\nClusterName")[0]
+
+
+def with_parts(**parts: tuple[str, str]) -> Limits:
+    """Limits on anna where one value was changed in the record of QOS normal, the account or the user."""
+    records = {"qos": QOS_NORMAL, "account": ACCOUNT, "user": USER}
+    return limits(damaged(*((records[part], records[part].replace(*change)) for part, change in parts.items())))
+
+
+@pytest.mark.parametrize(
+    ("parts", "kept"),
+    [
+        # acct_policy.c looks at a limit of an association only where no QOS has one of the same kind.
+        ({"qos": ("gres/gpu=N(4)", "gres/gpu=40(4)")}, {("QOS normal", "gres/gpu", 36)}),
+        ({"account": ("GrpJobs=N(2)", "GrpJobs=3(2)")}, {("account research", "gres/gpu", 6), ("account research", "jobs", 1)}),
+        (
+            {"account": ("GrpJobs=N(2)", "GrpJobs=3(2)"), "qos": ("GrpJobs=N(1)", "GrpJobs=9(1)")},
+            {("account research", "gres/gpu", 6), ("QOS normal", "jobs", 8)},
+        ),
+        (
+            {"user": ("MaxJobs= ", "MaxJobs=2(2) ")},
+            {("account research", "gres/gpu", 6), ("you in account research", "jobs", 0)},
+        ),
+        (
+            {"user": ("MaxJobs= ", "MaxJobs=2(2) "), "qos": ("MaxJobsPA=N(1)", "MaxJobsPA=5(1)")},
+            {("account research", "gres/gpu", 6), ("one account of QOS normal", "jobs", 4)},
+        ),
+        (
+            {"user": ("MaxWallPJ=", "MaxWallPJ=60"), "qos": ("MaxWallPJ=", "MaxWallPJ=90")},
+            {("account research", "gres/gpu", 6), ("QOS normal", "minutes", 90)},
+        ),
+        (
+            {"user": ("GrpSubmitJobs=N(5)", "GrpSubmitJobs=7(5)")},
+            {("account research", "gres/gpu", 6), ("you in account research", "submitted", 2)},
+        ),
+    ],
+)  # fmt: skip
+def test_a_limit_of_a_qos_takes_the_place_of_those_of_associations(
+    parts: dict[str, tuple[str, str]], kept: set[tuple[str, str, int]]
+) -> None:
+    found = {(use.whose, use.resource, use.left) for use in with_parts(**parts).of_job("a100", None)}
+    assert found == kept | {("one user of QOS normal", "gres/gpu", 4)}
+
+
+def minutes(parts: dict[str, tuple[str, str]], resource: str, *, safe: bool = False) -> LimitUse:
+    known = dataclasses.replace(with_parts(**parts), safe=safe)
+    (found,) = (use for use in known.of_job("a100", None) if use.resource == resource)
+    return found
+
+
+def test_minutes_of_running_jobs_and_of_the_past() -> None:
+    job = Demand(1, 3, "a100", 3, None, 10)
+    to_go = minutes({"qos": ("gres/gpu=N(80)", "gres/gpu=100(80)")}, "gres/gpu minutes to go")
+    assert (to_go.used, to_go.left, job.of(to_go), job.breaks(to_go)) == (80, 20, 30, True)
+    assert (
+        to_go.words == "QOS normal may run jobs with at most 100 GPU minutes to go: 80 taken by running ones, 20 left"
+    )
+    assert not dataclasses.replace(job, minutes=6).breaks(to_go)
+    assert longest([to_go], job) == 6
+
+    line = "GrpTRESMins=cpu=N(0)"
+    some = {"account": (line, "GrpTRESMins=cpu=100(70)")}
+    spent = minutes(some, "cpu minutes")
+    assert (spent.words, job.breaks(spent)) == (
+        "account research may use 100 CPU minutes in all: 70 used, 30 left",
+        False,
+    )
+    assert minutes({"account": (line, "GrpTRESMins=cpu=100(100)")}, "cpu minutes").left == 0
+    assert job.breaks(minutes({"account": (line, "GrpTRESMins=cpu=100(100)")}, "cpu minutes"))
+    # With `safe`, 40 minutes that running jobs may yet use are gone too: 100 - 70 - 40 < 0.
+    assert (minutes(some, "cpu minutes", safe=True).left, job.breaks(minutes(some, "cpu minutes", safe=True))) == (
+        0,
+        True,
+    )
+
+    wall = minutes({"user": ("GrpWall=N(0.00)", "GrpWall=60(45.75)")}, "minutes")
+    assert (wall.used, wall.left, job.breaks(wall)) == (45, 15, False)
+    safe = minutes({"user": ("GrpWall=N(0.00)", "GrpWall=60(55.75)")}, "minutes", safe=True)
+    assert job.breaks(safe)
+
+
+def test_a_limit_for_a_job_on_minutes_counts_the_time_limit() -> None:
+    found = minutes({"qos": ("MaxTRESMinsPJ=", "MaxTRESMinsPJ=cpu=30")}, "cpu minutes")
+    assert (found.words, found.used) == ("QOS normal lets one job have at most 30 CPU minutes", None)
+    assert [Demand(1, 0, None, 3, None, limit).breaks(found) for limit in (10, 11)] == [False, True]
+
+
+def test_nodes_that_a_group_uses_already_are_not_counted_again() -> None:
+    use = LimitUse("QOS x", "node", 2, 2)
+    one, three = Demand(1, 0, None, 1, None, None), Demand(3, 0, None, 1, None, None)
+    assert (one.breaks(use), only_on_used_nodes([use], one)) == (False, True)
+    assert (three.breaks(use), only_on_used_nodes([use], three)) == (True, False)
+    assert not only_on_used_nodes([LimitUse("QOS x", "node", 2, 1)], one)
+
+
+def test_accounts_and_qos_that_slurm_would_refuse() -> None:
+    known = dataclasses.replace(limits(), known_account=True, known_qos=True)
+    assert known.refusal("a100") == known.refusal("a100", "teaching", "high") == ""
+    assert (
+        known.refusal("a100", "physics") == "You are no member of account physics: yours are research, root, teaching."
+    )
+    assert known.refusal("a100", None, "long") == (
+        "Account research does not let you use QOS long, but high, normal, short."
+    )
+    assert limits().refusal("a100", "physics", "long") == ""
+    stranger = dataclasses.replace(limits(user="bea"), known_account=True)
+    assert stranger.refusal("a100") == "Your jobs need an account."
+
+
+def test_limits_above_that_are_hidden_are_said_to_be() -> None:
+    private = TEXT.replace(ACCOUNT, "")
+    assert limits(private).hidden() == (
+        "What account research and those above it may use is hidden from you and not counted."
+    )
+    assert (limits().hidden(), limits(private).hidden("teaching"), limits(private, enforced=False).hidden()) == (
+        "",
+        "",
+        "",
+    )
+    root = TEXT[TEXT.index("ClusterName=sandbox Account=root UserName= ") :].partition("\nClusterName")[0]
+    assert limits(TEXT.replace(root, "")).hidden().startswith("What account root and those above")
+
+
 def test_a_qos_that_nobody_has_used_has_the_limits_that_slurmdbd_tells() -> None:
     unused = TEXT[: TEXT.index("    User Limits")] + TEXT[TEXT.index("QOS=high(3)") :]
     told = "one user of QOS normal may use 8 GPUs at a time: 0 in use, 8 left"
@@ -161,12 +295,36 @@ def test_typed_limits_hold_for_their_type_and_limits_of_nodes_for_each() -> None
         ("QOSGrpCpuLimit", "research", "short", ["QOS short"]),
         ("QOSMaxGRESPerJob", "research", "high", ["QOS high"]),
         ("QOSGrpCpuLimit", "research", "normal", []),
+        ("AssocGrpSubmitJobsLimit", "research", "normal", []),
+        ("AssocGrpWallLimit", "teaching", "short", []),
         ("Priority", "research", "normal", []),
     ],
 )
 def test_a_reason_names_its_limit(reason: str, account: str, qos: str, found: list[str]) -> None:
     uses = limits().of_job("a100", None, account, qos)
     assert [use.whose for use in limits_of_reason(reason, uses)] == found
+
+
+@pytest.mark.parametrize(
+    ("reason", "part", "change", "found"),
+    [
+        ("AssocGrpSubmitJobsLimit", "user", ("GrpSubmitJobs=N(5)", "GrpSubmitJobs=5(5)"), "submitted"),
+        ("QOSMaxSubmitJobPerUserLimit", "qos", ("MaxSubmitJobsPU=N(3)", "MaxSubmitJobsPU=3(3)"), "submitted"),
+        ("MaxSubmitJobsPerAccount", "qos", ("MaxSubmitJobsPA=N(2)", "MaxSubmitJobsPA=2(2)"), "submitted"),
+        ("AssocGrpWallLimit", "account", ("GrpWall=N(0.00)", "GrpWall=5(9.00)"), "minutes"),
+        ("AssocGrpCPUMinutesLimit", "account", ("cpu=N(0)", "cpu=7(7)"), "cpu minutes"),
+        ("AssocGrpCPURunMinutesLimit", "account", ("cpu=N(40)", "cpu=40(40)"), "cpu minutes to go"),
+        ("QOSGrpGRESRunMinutes", "qos", ("gres/gpu=N(80)", "gres/gpu=80(80)"), "gres/gpu minutes to go"),
+        ("QOSMaxCpuMinutesPerJobLimit", "qos", ("MaxTRESMinsPJ=", "MaxTRESMinsPJ=cpu=3"), "cpu minutes"),
+        ("QOSMaxNodePerJobLimit", "qos", ("MaxTRESPJ=", "MaxTRESPJ=node=1"), "node"),
+        ("QOSMaxGRESPerNode", "qos", ("MaxTRESPN=", "MaxTRESPN=gres/gpu=1"), "gres/gpu"),
+        ("AssocMaxGRESPerJob", "user", ("MaxTRESPJ=", "MaxTRESPJ=gres/gpu=1"), "gres/gpu"),
+        ("QOSMaxMemoryPerUser", "qos", ("MaxTRESPU=cpu=N(1),mem=N(", "MaxTRESPU=cpu=N(1),mem=9000("), "mem"),
+    ],
+)
+def test_a_reason_names_its_limit_among_others(reason: str, part: str, change: tuple[str, str], found: str) -> None:
+    uses = with_parts(**{part: change}).of_job("a100", None)
+    assert [use.resource for use in limits_of_reason(reason, uses)] == [found]
 
 
 def test_the_sentence_tells_the_tightest_limit() -> None:
@@ -237,3 +395,5 @@ def test_no_damage_makes_it_fail(start: int, end: int, put: str) -> None:
     exceeded(found.of_job("a100", "normal"), Demand(1, 1, "a100", 1, 1, 1))
     limits_sentence(found)
     assert isinstance(found.lineages, dict)
+    assert isinstance(found.hidden() + found.refusal("a100"), str)
+    placements(snapshot(found), Shape(gpus_per_node=1), now=0.0)
