@@ -14,8 +14,9 @@ from jobs.sandbox.place import Place
 DATABASE, DBD = "mariadbd", "slurmdbd"
 """The roles of the two daemons, and their keys among the ports."""
 
-ACCOUNTS = {"research": "GrpTRES=gres/gpu=12", "teaching": "GrpTRES=gres/gpu=4 MaxJobs=4"}
-"""Account -> what limits it. The user of the sandbox is a member of both, of the first by default."""
+ACCOUNTS = {"research": "GrpTRES=gres/gpu=12", "teaching": "GrpTRES=gres/gpu=4,gres/gpu:{gpu_type}=2 MaxJobs=4"}
+"""Account -> what limits it, with the first type of GPU of the cluster. The user of the sandbox is a member of both, of
+the first by default."""
 
 QOS = {
     "normal": "MaxTRESPerUser=gres/gpu=8",
@@ -104,7 +105,7 @@ def database_conf(place: Place, port: int) -> str:
 def install_argv(place: Place) -> list[str]:
     """Make an empty database."""
     options = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
-    return [binaries.find("mariadb-install-db"), *options, f"--datadir={place.database}", *_as_user()]
+    return [binaries.find("mariadb-install-db"), *options, f"--datadir={place.new_database}", *_as_user()]
 
 
 def database_argv(place: Place) -> list[str]:
@@ -131,22 +132,20 @@ def _as_user() -> list[str]:
 
 def registrations() -> list[Sequence[str]]:
     """sacctmgr's arguments before the controller starts; what exists already is left alone."""
-    who = user_name()
-    accounts = [("add", "account", name, f"Description={name}", "Organization=sandbox") for name in ACCOUNTS]
-    first, *others = ACCOUNTS
+    names = ",".join(ACCOUNTS)
     return [
         ("add", "cluster", "sandbox"),
-        *(("add", "qos", name) for name in QOS),
-        *accounts,
-        ("add", "user", who, f"Account={first}", f"DefaultAccount={first}"),
-        *(("add", "user", who, f"Account={name}") for name in others),
+        ("add", "qos", ",".join(QOS)),
+        ("add", "account", names, "Description=sandbox", "Organization=sandbox"),
+        ("add", "user", user_name(), f"Account={names}", f"DefaultAccount={next(iter(ACCOUNTS))}"),
     ]
 
 
-def limitations() -> list[Sequence[str]]:
+def limitations(layout: Layout) -> list[Sequence[str]]:
     """sacctmgr's arguments once the controller has registered its TRES: limits cannot name others."""
+    accounts = {name: limits.format(gpu_type=layout.groups[0].gpu_type) for name, limits in ACCOUNTS.items()}
     allowed = ("set", f"QOS={','.join(QOS)}", f"DefaultQOS={next(iter(QOS))}")
     return [
         *(("modify", "qos", name, "set", *limits.split()) for name, limits in QOS.items()),
-        *(("modify", "account", name, *allowed, *limits.split()) for name, limits in ACCOUNTS.items()),
+        *(("modify", "account", name, *allowed, *limits.split()) for name, limits in accounts.items()),
     ]

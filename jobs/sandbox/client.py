@@ -24,13 +24,13 @@ def exports(place: Place) -> dict[str, str]:
     return {"SLURM_CONF": str(place.conf), VARIABLE: str(place.directory)}
 
 
-def ask(place: Place, *argv: str, timeout_s: float = 5.0) -> str | None:
+def ask(place: Place, *argv: str, timeout_s: float = 5.0, stdin: str = "") -> str | None:
     """The output of one of Slurm's commands, or None where it failed or took longer than `timeout_s`."""
     try:
         answer = subprocess.run(
             [find(argv[0]), *argv[1:]],
             env=clean_environment(place),
-            stdin=subprocess.DEVNULL,
+            input=stdin,
             capture_output=True,
             text=True,
             errors="replace",

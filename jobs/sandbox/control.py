@@ -90,9 +90,16 @@ def start(layout: Layout | None = None, directory: Path | None = None, say: Say 
         else:
             count = len(wanted.nodes())
             say(f"Starting Slurm {binaries.release()[2]}, {count} node{'s'[: count > 1]}, in {place.directory}.")
-            _write(place, wanted, fresh=before.layout != wanted)
-        _start_missing(place, wanted)
-        _wait_until_up(place, wanted)
+        try:
+            if not alive:
+                _write(place, wanted, fresh=before.layout != wanted)
+            _start_missing(place, wanted)
+            _wait_until_up(place, wanted)
+        except KeyboardInterrupt:
+            if not alive:
+                say("Interrupted: stopping what was started.")
+                processes.end(lambda: processes.find(place), 2.0)
+            raise
         return _status(place)
 
 
@@ -232,11 +239,14 @@ def _write_accounting(place: Place, machine: config.Machine) -> None:
     _write_secret(place.init_sql, accounting.init_sql(password, unknown).encode())
     place.database_conf.write_text(accounting.database_conf(place, database_port), encoding="utf-8")
     if not place.database.exists():
+        # An installation that was interrupted leaves no database that looks whole.
+        processes.end(lambda: [found for found in processes.find(place) if found.role == accounting.DATABASE])
+        shutil.rmtree(place.new_database, ignore_errors=True)
         argv = accounting.install_argv(place)
         code = processes.start_daemon(argv, client.clean_environment(place), place, accounting.DATABASE)
         if code != 0:
-            shutil.rmtree(place.database, ignore_errors=True)
             raise SandboxError(_failure(place, accounting.DATABASE, f"mariadb-install-db ended with exit code {code}"))
+        place.new_database.rename(place.database)
 
 
 def _start_missing(place: Place, layout: Layout) -> None:
@@ -256,13 +266,13 @@ def _start_missing(place: Place, layout: Layout) -> None:
     if layout.accounting:
         tres = accounting.tracked(layout)
         _wait(lambda: client.has_tres(place, tres), lambda: _failure(place, "slurmctld", "no TRES came to slurmdbd"))
-        _account(place, accounting.limitations())
+        _account(place, accounting.limitations(layout))
 
 
 def _account(place: Place, commands: Iterable[Sequence[str]]) -> None:
-    """Carry out commands of sacctmgr; it refuses what is there already."""
-    for words in commands:
-        client.ask(place, "sacctmgr", "--immediate", *words)
+    """Carry out commands of sacctmgr, which takes them from standard input too; it refuses what is there already."""
+    lines = "".join(" ".join(words) + "\n" for words in commands)
+    client.ask(place, "sacctmgr", "--immediate", "--quiet", timeout_s=START_TIMEOUT_S, stdin=lines)
 
 
 _READY: dict[str, Callable[[Place], bool]] = {

@@ -65,6 +65,11 @@ class Place:
         return self.directory / "db"
 
     @property
+    def new_database(self) -> Path:
+        """The same while it is made."""
+        return self.directory / "db.new"
+
+    @property
     def database_conf(self) -> Path:
         """MariaDB's configuration."""
         return self.directory / "db.cnf"

@@ -55,7 +55,7 @@ def _role(entry: _Entry, place: Place) -> str | None:
     SLURM_CONF is a stranger; slurmd gives SLURMD_NODENAME to the processes of jobs alone (srun(1))."""
     if f"--socket={place.munge_socket}".encode() in entry.argv:
         return "munged"
-    if f"--datadir={place.database}".encode() in entry.argv:
+    if any(f"--datadir={folder}".encode() in entry.argv for folder in (place.database, place.new_database)):
         return "mariadbd"
     if f"SLURM_CONF={place.conf}".encode() not in entry.environ:
         return None

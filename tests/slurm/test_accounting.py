@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from helpers import job_state, sbatch, settled, slurm, wait_until
+from helpers import job_state, processes_naming, sbatch, settled, slurm, wait_until
 
 from jobs import sandbox
 from jobs.sandbox import Layout, NodeGroup
@@ -80,8 +81,8 @@ def waits_for(env: Env, job_id: str, word: str) -> None:
     wait_until(lambda: reason(env, job_id) == word, 60, f"job {job_id} waits for {word}")
 
 
-def predicted(env: Env, **shape: object) -> bool:
-    place = nodes_fitting(picture(env), "a100", Shape(**shape))  # type: ignore[arg-type]
+def predicted(env: Env, partition: str = "a100", **shape: object) -> bool:
+    place = nodes_fitting(picture(env), partition, Shape(**shape))  # type: ignore[arg-type]
     assert place is not None
     return place.starts_now
 
@@ -241,6 +242,42 @@ def test_limits_of_jobs_time_and_cpus(env: dict[str, str]) -> None:
     runs(env, submit(env, "-q", "short", "-N2", "--ntasks-per-node=48"))
 
 
+def test_the_qos_of_a_partition_comes_before_the_jobs_unless_that_has_overpartqos(env: dict[str, str]) -> None:
+    def tried(gpus: int) -> str:
+        return submit(env, "-p", "all", "-q", "short", "-N1", f"--gres=gpu:{gpus}")
+
+    shape = {"partition": "all", "qos": "short", "time_limit": TEN}
+    slurm(env, "scontrol", "update", "PartitionName=all", "QoS=high")
+    try:
+        with changed(env, ("qos", "short", "MaxTRESPerJob", "gres/gpu=6", "gres/gpu=-1")):
+            assert [predicted(env, gpus_per_node=gpus, **shape) for gpus in (4, 5)] == [True, False]
+            waits_for(env, tried(5), "QOSMaxGRESPerJob")
+            with changed(env, ("qos", "short", "Flags", "OverPartQOS", "-1")):
+                assert [predicted(env, gpus_per_node=gpus, **shape) for gpus in (6, 7)] == [True, False]
+                waits_for(env, tried(7), "QOSMaxGRESPerJob")
+                runs(env, tried(6))
+                # Of jobs for each user only the QOS of the partition has a limit: 1.
+                assert not predicted(env, gpus_per_node=1, **shape)
+                waiting = tried(1)
+                waits_for(env, waiting, "QOSMaxJobsPerUserLimit")
+                (told,) = json.loads(command(env, "job", waiting, "--json").stdout)["limits"]
+                assert (told["whose"], told["limit"], told["used"]) == ("one user of QOS high", 1, 1)
+    finally:
+        slurm(env, "scontrol", "update", "PartitionName=all", "QoS=")
+
+
+def test_an_account_may_have_less_of_one_type(env: dict[str, str]) -> None:
+    teaching = {"account": "teaching", "qos": "short", "time_limit": TEN, "gpu_type": "a100"}
+    assert predicted(env, gpus_per_node=2, **teaching)
+    assert not predicted(env, gpus_per_node=3, **teaching)
+    too_many = submit(env, "-A", "teaching", "-q", "short", "--gres=gpu:a100:3")
+    waits_for(env, too_many, "AssocGrpGRES")
+    assert "may use 2 a100 GPUs at a time: 0 in use, 2 left; this job asks for 3 a100 GPUs." in command(
+        env, "job", too_many
+    ).stdout  # fmt: skip
+    runs(env, submit(env, "-A", "teaching", "-q", "short", "--gres=gpu:a100:2"))
+
+
 def test_another_account_has_limits_of_its_own(env: dict[str, str]) -> None:
     assert predicted(env, gpus_per_node=4, account="teaching", qos="short", time_limit=TEN)
     assert not predicted(env, gpus_per_node=5, account="teaching", qos="short", time_limit=TEN)
@@ -263,6 +300,21 @@ def test_access_to_a_partition_with_lists_is_known(env: dict[str, str]) -> None:
         slurm(env, "scontrol", "update", "PartitionName=all", "AllowAccounts=ALL")
         slurm(env, "scontrol", "update", "PartitionName=debug", "AllowQos=ALL")
         slurm(env, "scontrol", "update", "PartitionName=cpu", "AllowAccounts=ALL")
+
+
+@pytest.mark.parametrize("role", ["mariadb-install-db", "slurmdbd", "slurmctld"])
+def test_an_interrupted_start_leaves_nothing_behind(tmp_path: Path, role: str) -> None:
+    argv = [sys.executable, "-m", "jobs.sandbox", "start", "--directory", str(tmp_path), *str(LAYOUT).split()]
+    start = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        wait_until(lambda: any(role in words for words in processes_naming(tmp_path).values()), 60, f"{role} runs")
+        start.send_signal(signal.SIGINT)
+        assert start.wait(60) == 130
+        assert processes_naming(tmp_path) == {}
+    finally:
+        start.kill()
+        start.wait()
+        sandbox.stop(tmp_path)
 
 
 def test_a_killed_database_and_slurmdbd_are_repaired(cluster_env: dict[str, str]) -> None:

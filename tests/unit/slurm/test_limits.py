@@ -115,7 +115,7 @@ USER = TEXT[TEXT.index("ClusterName=sandbox Account=research UserName=anna") :].
 def with_parts(**parts: tuple[str, str]) -> Limits:
     """Limits on anna where one value was changed in the record of QOS normal, the account or the user."""
     records = {"qos": QOS_NORMAL, "account": ACCOUNT, "user": USER}
-    return limits(damaged(*((records[part], records[part].replace(*change)) for part, change in parts.items())))
+    return limits(damaged(*((records[part], records[part].replace(*change, 1)) for part, change in parts.items())))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,10 @@ def with_parts(**parts: tuple[str, str]) -> Limits:
     [
         # acct_policy.c looks at a limit of an association only where no QOS has one of the same kind.
         ({"qos": ("gres/gpu=N(4)", "gres/gpu=40(4)")}, {("QOS normal", "gres/gpu", 36)}),
-        ({"account": ("GrpJobs=N(2)", "GrpJobs=3(2)")}, {("account research", "gres/gpu", 6), ("account research", "jobs", 1)}),
+        (
+            {"account": ("GrpJobs=N(2)", "GrpJobs=3(2)")},
+            {("account research", "gres/gpu", 6), ("account research", "jobs", 1)},
+        ),
         (
             {"account": ("GrpJobs=N(2)", "GrpJobs=3(2)"), "qos": ("GrpJobs=N(1)", "GrpJobs=9(1)")},
             {("account research", "gres/gpu", 6), ("QOS normal", "jobs", 8)},
