@@ -251,7 +251,9 @@ def test_the_qos_of_a_partition_comes_before_the_jobs_unless_that_has_overpartqo
     try:
         with changed(env, ("qos", "short", "MaxTRESPerJob", "gres/gpu=6", "gres/gpu=-1")):
             assert [predicted(env, gpus_per_node=gpus, **shape) for gpus in (4, 5)] == [True, False]
-            waits_for(env, tried(5), "QOSMaxGRESPerJob")
+            waiting = tried(5)
+            waits_for(env, waiting, "QOSMaxGRESPerJob")
+            slurm(env, "scancel", waiting)
             with changed(env, ("qos", "short", "Flags", "OverPartQOS", "-1")):
                 assert [predicted(env, gpus_per_node=gpus, **shape) for gpus in (6, 7)] == [True, False]
                 waits_for(env, tried(7), "QOSMaxGRESPerJob")
