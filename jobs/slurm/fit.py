@@ -81,8 +81,7 @@ def _scenes(snapshot: Snapshot, shape: Shape, wanted: str | None, now: float) ->
             nodes = tuple(node for node in snapshot.nodes.records if part.name in node.partitions)
             limits = snapshot.limits
             uses = () if limits is None else limits.of_job(part.name, part.qos, shape.account, shape.qos)
-            refusal = "" if limits is None else limits.refusal(part.name, shape.account, shape.qos)
-            yield Scene(part, nodes, rules, coming, now, uses, refusal)
+            yield Scene(part, nodes, rules, coming, now, uses)
 
 
 def other_types(snapshot: Snapshot, shape: Shape, now: float | None = None) -> list[Placement]:
@@ -104,6 +103,9 @@ def _place(scene: Scene, shape: Shape, snapshot: Snapshot) -> Placement:
     if not why and fitting < shape.nodes:
         why.append(_sentence(shape, missing, len(possible)))
     wishes = levers(scene, shape, possible) if why else ()
+    refusal = snapshot.limits.refusal(part.name, shape.account, shape.qos) if snapshot.limits is not None else ""
+    if refusal:
+        why, wishes, never = [refusal, *why], (), True
     gpu_type = shape.gpu_type or _only_type(possible)
     counts = (shape.nodes, fitting, len(possible))
     notes = _notes(scene, snapshot)

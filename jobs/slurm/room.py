@@ -26,8 +26,8 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all questions about one partition share: reservations to come with their nodes, the first ones first, the
-    limits on this person's jobs, and why none of them is taken at all.
+    """What all questions about one partition share: reservations to come with their nodes, the first ones first, and
+    the limits on this person's jobs.
     """
 
     partition: Partition
@@ -36,7 +36,6 @@ class Scene:
     coming: tuple[tuple[Reservation, frozenset[str]], ...]
     now: float
     limits: tuple[LimitUse, ...] = ()
-    refusal: str = ""
 
 
 def gate(scene: Scene, shape: Shape, possible: int) -> list[tuple[str, bool]]:
@@ -54,8 +53,6 @@ def gate(scene: Scene, shape: Shape, possible: int) -> list[tuple[str, bool]]:
         only = f"Only {plural_nodes(possible)}" if possible else "No node"
         needed = f", {shape.nodes} {are(shape.nodes)} needed" if possible else ""
         why.append((f"{only} could ever hold this shape{needed}.", True))
-    if scene.refusal:
-        why.append((scene.refusal, True))
     return [*why, *exceeded(scene.limits, demand_of(scene, shape))]
 
 
