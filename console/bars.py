@@ -84,7 +84,14 @@ def _bar(count: GpuCount, width: int) -> Text:
 
 
 def _legend(counts: tuple[GpuCount, ...], width: int) -> Text:
-    """What the shapes mean, with the sums and the causes as far as there is room."""
+    """The legend as far as there is room."""
+    legend = legend_line(counts)
+    legend.truncate(max(10, width), overflow="ellipsis")
+    return legend
+
+
+def legend_line(counts: tuple[GpuCount, ...]) -> Text:
+    """What the shapes mean, with the sums and the causes."""
     sums = [sum(values) for values in zip(*map(count_parts, counts), strict=True)]
     legend = Text()
     for number, (what, glyph, colour) in zip(sums, PARTS, strict=True):
@@ -92,7 +99,6 @@ def _legend(counts: tuple[GpuCount, ...], width: int) -> Text:
             legend.append("   " if legend else "")
             legend.append(f"{glyph} ", colour)
             legend.append(f"{number} {what}{_causes(counts, what)}", "dim")
-    legend.truncate(max(10, width), overflow="ellipsis")
     return legend
 
 
@@ -103,8 +109,5 @@ def _causes(counts: tuple[GpuCount, ...], what: str) -> str:
     for count in counts:
         for cause, number in getattr(count, what).items():
             causes[cause] = causes.get(cause, 0) + number
-    return (
-        " ("
-        + ", ".join(f"{number} {cause}" for cause, number in sorted(causes.items(), key=lambda pair: -pair[1]))
-        + ")"
-    )
+    ordered = sorted(causes.items(), key=lambda pair: -pair[1])
+    return f" ({', '.join(f'{number} {cause}' for cause, number in ordered)})"

@@ -145,6 +145,7 @@ def fit_data(
                 "why": list(place.why),
                 "levers": list(place.levers),
                 "notes": list(place.notes),
+                "jobs_ahead": place.ahead,
                 "estimated_start": _time(estimates.get(place.partition.name)),
             }
             for place in places

@@ -8,9 +8,10 @@ from typing import IO, Any, NoReturn, TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
-from console.bars import bar_lines, largest, subtraction
+from console.bars import bar_lines, largest, legend_line, subtraction
 from console.columns.column import Column, layout
 from console.text import fit, safe
 from jobs.slurm.availability import GpuCount
@@ -34,6 +35,15 @@ def out(*, color: bool = True) -> Console:
     return _Output(no_color=not color, highlight=False, markup=False, emoji=False)
 
 
+def say(console: Console, text: str | Text, style: str = "", indent: int = 0) -> None:
+    """A sentence: on a terminal broken between words, with `indent` blanks before each line; in a pipe one line."""
+    line = Text(text, style) if isinstance(text, str) else text
+    if console.is_terminal:
+        console.print(Padding.indent(line, indent), soft_wrap=False)
+    else:
+        console.print(Text(" " * indent).append_text(line), soft_wrap=True)
+
+
 def print_rows(columns: Sequence[Column[R]], rows: Sequence[R], console: Console) -> None:
     """Fit to the terminal's width; in a pipe every column is whole and shown."""
     if console.is_terminal:
@@ -51,20 +61,26 @@ def print_gpus(counts: Sequence[GpuCount], console: Console) -> None:
     if not counts:
         console.print("This cluster has no GPUs, or hides them.", soft_wrap=True)
         return
-    *bars, legend = bar_lines(tuple(counts), min(100, console.width) if console.is_terminal else _PIPE_WIDTH)
+    width = min(100, console.width) if console.is_terminal else _PIPE_WIDTH
+    bars, legend = bar_lines(tuple(counts), width)[:-1], legend_line(tuple(counts))
     for bar, count in zip(bars, counts, strict=True):
         console.print(bar, soft_wrap=True)
         told = "; ".join(filter(None, (subtraction(count), largest(count))))
-        console.print(Text(f"  {told}", "dim"), soft_wrap=True)
-    console.print(legend, soft_wrap=True)
-    console.print(USABLE, soft_wrap=True)
+        say(console, told, "dim", indent=2)
+    say(console, legend)
+    say(console, USABLE)
 
 
 def print_facts(facts: Sequence[tuple[str, str]], console: Console) -> None:
     """Name and value pairs, one a line; control characters in values are shown, not sent."""
     width = max((len(name) for name, _ in facts), default=0)
     for name, value in facts:
-        console.print(Text(f"{name:<{width}}  ", "bold").append(safe(value), "not bold"), soft_wrap=True)
+        if not console.is_terminal:
+            console.print(Text(f"{name:<{width}}  ", "bold").append(safe(value), "not bold"), soft_wrap=True)
+            continue
+        lines = Text(safe(value)).wrap(console, max(10, console.width - width - 2))
+        for number, line in enumerate(lines or [Text()]):
+            console.print(Text(f"{'' if number else name:<{width}}  ", "bold").append_text(line), soft_wrap=True)
 
 
 def complain(sentence: str, stream: IO[str] | None = None) -> None:

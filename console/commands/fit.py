@@ -8,7 +8,7 @@ from datetime import datetime
 
 from console import plain
 from console.commands.common import NO, OK, UNREACHABLE, USAGE, print_json
-from console.tables import complain, out
+from console.tables import complain, out, say
 from console.text import clock, plural, safe
 from jobs.sbatch import parse_verdict
 from jobs.slurm import commands
@@ -17,7 +17,7 @@ from jobs.slurm.cluster import Cluster
 from jobs.slurm.fit import Placement, other_types, placements, room
 from jobs.slurm.run import Runner, SlurmError
 from jobs.slurm.shape import Shape
-from jobs.slurm.tres import parse_memory
+from jobs.slurm.tres import is_mig, parse_memory
 from jobs.values import duration
 
 MOST_QUESTIONS = 5
@@ -28,7 +28,7 @@ Estimates = dict[str, datetime | None]
 
 
 def fit(args: argparse.Namespace) -> int:
-    """0 when some partition would start the shape at this moment. Raises SlurmError."""
+    """0 when some partition would start the shape at this moment, as far as can be told. Raises SlurmError."""
     try:
         shape = _shape(args)
     except ValueError as error:
@@ -47,6 +47,10 @@ def fit(args: argparse.Namespace) -> int:
     if args.partition and args.partition not in {part.name for part in snapshot.partitions.records}:
         complain(f"There is no partition {args.partition}.")
         return NO
+    kinds = sorted({kind for node in snapshot.nodes.records for kind in node.gpus if kind})
+    if shape.gpu_type is not None and shape.gpu_type not in kinds:
+        complain(f"There is no GPU type {shape.gpu_type} here; there are {', '.join(kinds) or 'none with a name'}.")
+        return NO
     places = placements(snapshot, shape, args.partition)
     estimates = {} if args.no_ask or runner.replay_of is not None else _ask(runner, shape, places[:MOST_QUESTIONS])
     others = other_types(snapshot, shape)
@@ -54,7 +58,7 @@ def fit(args: argparse.Namespace) -> int:
         print_json(plain.fit_data(shape, places, estimates, others))
     else:
         _print(shape, places, others, estimates, color=args.color)
-    return OK if any(place.starts_now for place in places) else NO
+    return OK if any(_surely(place, estimates) for place in places) else NO
 
 
 def _shape(args: argparse.Namespace) -> Shape:
@@ -92,30 +96,56 @@ def _ask(runner: Runner, shape: Shape, places: Sequence[Placement]) -> Estimates
     return found
 
 
+def _surely(place: Placement, estimates: Estimates) -> bool:
+    """Whether the shape starts now: there is room, and nobody waits ahead or the controller itself says so."""
+    start = estimates.get(place.partition.name)
+    soon = start is not None and start.timestamp() - wall_clock() < _SOON
+    return place.starts_now and (soon or not place.ahead)
+
+
 def _print(
     shape: Shape, places: Sequence[Placement], others: Sequence[Placement], estimates: Estimates, *, color: bool
 ) -> None:
     """The answer in a line, then each partition with what is missing and what would help."""
     console = out(color=color)
-    now = [place.partition.name for place in places if place.starts_now]
-    if now:
-        console.print(safe(f"Yes. {_shape_words(shape)} starts now in {', '.join(now)}."), style="bold", soft_wrap=True)
-    elif places:
-        console.print(f"No. {_shape_words(shape)} starts nowhere at this moment.", style="bold", soft_wrap=True)
-    else:
-        console.print(f"No. No partition could ever hold {_shape_words(shape)}.", style="bold", soft_wrap=True)
+    say(console, safe(_headline(shape, places, estimates)), "bold")
     for place in places:
-        verdict, style = ("starts now", "green") if place.starts_now else ("would wait", "yellow")
-        verdict, style = ("never starts", "red") if place.never else (verdict, style)
+        verdict, style = ("starts now", "green") if _surely(place, estimates) else ("would wait", "yellow")
+        if place.never:
+            verdict, style = "never starts", "red"
+        elif place.starts_now and style == "yellow":
+            verdict = "has room, with others ahead"
         gpu_type = f" ({place.gpu_type})" if place.gpu_type and place.gpu_type != place.partition.name else ""
-        console.print(f"{safe(place.partition.name + gpu_type)}: {verdict}", style=f"bold {style}", soft_wrap=True)
+        say(console, safe(f"{place.partition.name}{gpu_type}: {verdict}"), f"bold {style}")
         enough = f"{room(place.fitting, place.possible)}, {place.nodes_needed} needed." if place.starts_now else ""
-        for line in (enough, *place.why, *place.levers, *place.notes, _estimate(place, estimates)):
+        # With others ahead, a smaller wish has room and no more.
+        levers = [text.replace("it starts now", "there is room") if place.ahead else text for text in place.levers]
+        for line in (enough, *place.why, *levers, *place.notes, _estimate(place, estimates)):
             if line:
-                console.print(f"  {safe(line)}", soft_wrap=True)
-    for place in [] if now else others:
-        told = f"With --gpu-type={place.gpu_type} it starts now in {place.partition.name}."
-        console.print(safe(told), style="bold green", soft_wrap=True)
+                say(console, safe(line), indent=2)
+    if not any(place.starts_now for place in places):
+        by_type: dict[str | None, list[str]] = {}
+        for place in others:
+            by_type.setdefault(place.gpu_type, []).append(place.partition.name)
+        for kind, names in by_type.items():
+            mig = " These are MIG slices." if is_mig(kind) else ""
+            say(console, safe(f"With --gpu-type={kind} there is room in {', '.join(names)}.{mig}"), "bold")
+
+
+def _headline(shape: Shape, places: Sequence[Placement], estimates: Estimates) -> str:
+    """Yes, perhaps or no, in a line."""
+    wish = _shape_words(shape)
+    now = [place.partition.name for place in places if _surely(place, estimates)]
+    if now:
+        return f"Yes. {wish} would start now in {_partitions(now)}."
+    behind = [place.partition.name for place in places if place.starts_now]
+    if behind:
+        return f"Perhaps. There is room for {wish} in {_partitions(behind)}, but other jobs wait there already."
+    return f"No. {wish} would start nowhere now." if places else f"No. No partition could ever hold {wish}."
+
+
+def _partitions(names: Sequence[str]) -> str:
+    return f"partition{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def _shape_words(shape: Shape) -> str:

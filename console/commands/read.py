@@ -12,7 +12,7 @@ from console.columns.jobs import JOB_COLUMNS, gpus_text, limit_text, used_time
 from console.columns.nodes import NODE_COLUMNS
 from console.columns.partitions import PARTITION_COLUMNS, partition_rows
 from console.commands.common import NO, OK, UNREACHABLE, ask, print_json, progress_facts
-from console.tables import complain, out, print_facts, print_gpus, print_rows
+from console.tables import complain, out, print_facts, print_gpus, print_rows, say
 from console.text import clock, safe
 from jobs.logs.opening import LogProblem
 from jobs.logs.paths import facts_of, resolve
@@ -41,7 +41,7 @@ def gpus(args: argparse.Namespace) -> int:
         if snapshot.limits_problem:
             complain(f"your limits are not known: {snapshot.limits_problem}")
         elif snapshot.limits is not None:
-            console.print(safe(limits_sentence(snapshot.limits)), soft_wrap=True)
+            say(console, safe(limits_sentence(snapshot.limits)))
             if hidden := snapshot.limits.hidden():
                 complain(hidden)
     return OK

@@ -57,6 +57,15 @@ class ProgressRead(Message):
         self.problem = problem
 
 
+class JobExplained(Message):
+    """Why a waiting job waits, from a worker."""
+
+    def __init__(self, job: Job, why: tuple[str, ...]) -> None:
+        super().__init__()
+        self.job = job
+        self.why = why
+
+
 class JobScreen(ModeScreen):
     """Shows the app's `job_id`; without one, the newest of my jobs."""
 
@@ -106,7 +115,9 @@ class JobScreen(ModeScreen):
         job = next((j for j in snapshot.jobs.records if wanted in (j.job_id, j.display_id)), None)
         if job is not None:
             moved = self._job is None or self._job.state != job.state
-            self._job, self._why = job, why_pending(job, snapshot) if job.state == "PENDING" else ()
+            self._job = job
+            if job.state == "PENDING":
+                self._explain(job, snapshot)
             if moved or self._paths is None:
                 self._look_up(wanted, job)
         elif self._job is None or not self._job.ended:
@@ -129,6 +140,12 @@ class JobScreen(ModeScreen):
         elif message.job is None and message.paths is None:
             self.query_one(LogView).show_message("There is no log to show.")
         self._draw()
+
+    def on_job_explained(self, message: JobExplained) -> None:
+        """Take over what a worker worked out."""
+        if self._job is not None and message.job.job_id == self._job.job_id:
+            self._why = message.why
+            self._draw()
 
     def on_progress_read(self, message: ProgressRead) -> None:
         """Take over what a worker read."""
@@ -176,6 +193,9 @@ class JobScreen(ModeScreen):
         self._wanted, self._job, self._why, self._paths, self._problem = wanted, None, (), None, ""
         self._live, self._progress, self._log_problem, self._show_stderr = None, None, "", False
         self._looked_up_at = 0.0
+        bar = self.query_one(FilterBar)
+        if bar.has_class("open"):
+            bar.action_clear()
         self.query_one(LogView).show_message("Looking for the log …")
 
     def _open_log(self) -> None:
@@ -215,6 +235,10 @@ class JobScreen(ModeScreen):
             self.post_message(ProgressRead(live.path, live.poll()))
         except LogProblem as problem:
             self.post_message(ProgressRead(live.path, None, str(problem)))
+
+    @work(thread=True, exclusive=True, group="why", exit_on_error=False)
+    def _explain(self, job: Job, snapshot: Snapshot) -> None:
+        self.post_message(JobExplained(job, why_pending(job, snapshot)))
 
     @work(thread=True, exclusive=True, group="job", exit_on_error=False)
     def _look_up(self, wanted: str, job: Job | None) -> None:

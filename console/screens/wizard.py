@@ -31,6 +31,8 @@ from jobs.slurm.snapshot import Snapshot
 from jobs.spec import JobSpec, SpecError
 from jobs.submit import Submission, Submitted, find_job, new_folder, prepare, script_for, submit, test_only
 
+_NEVER = "bold red"
+"""The style of a fit that waiting does not help."""
 _WIDE = 130
 """Columns from which the script is shown beside the form."""
 
@@ -76,6 +78,7 @@ class WizardScreen(ModeScreen):
         Binding("down", "app.focus_next", "Next field", show=False),
         Binding("up", "app.focus_previous", "Previous field", show=False),
         Binding("ctrl+n", "step(1)", "Next"),
+        Binding("enter", "go_on", "Go on", show=False),
         Binding("e", "edit", "Edit"),
         Binding("t", "test_only", "Ask Slurm"),
         Binding("u", "undo_edit", "Undo edit"),
@@ -139,6 +142,13 @@ class WizardScreen(ModeScreen):
             return
         self._go_to(self.step + by)
 
+    def action_go_on(self) -> None:
+        """Enter where no field takes it, as on the script: what the button would do."""
+        if self.step < len(STEPS) - 1:
+            self.action_step(1)
+        else:
+            self._submit()
+
     def action_edit(self) -> None:
         """Open the script in $EDITOR; what comes back is what will be submitted."""
         edited = edit_text(self.app, self._edited or self._script, "job.sh")
@@ -199,10 +209,8 @@ class WizardScreen(ModeScreen):
         """Back, Next, Submit."""
         if event.button.id == "back":
             self.action_step(-1)
-        elif self.step < len(STEPS) - 1:
-            self.action_step(1)
         else:
-            self._submit()
+            self.action_go_on()
 
     def on_answered(self, answer: Answered) -> None:
         """Go to the job, or say what Slurm said."""
@@ -405,6 +413,8 @@ class WizardScreen(ModeScreen):
             self._say(
                 "The form has changed since you edited this script. It stays yours; u takes the form's.", "yellow"
             )
+        elif (fit := fit_sentence(self.console_app.snapshot, self._spec))[1] == _NEVER:
+            self._say(*fit)
         else:
             self._say(shape + (". This is your edited script; u takes the edit back." if self._edited else ""))
         self.refresh_bindings()

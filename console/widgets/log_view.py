@@ -123,6 +123,7 @@ class LogView(ScrollView, can_focus=True):
 
     def show(self, path: Path) -> None:
         """Show the log at `path` from its end and follow it; wait for it where it is missing."""
+        self._needle, self._found = "", None
         self._reset("Opening the log …")
         self._window = LogWindow(path, self.folded)
         self.following = True

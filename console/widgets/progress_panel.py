@@ -46,6 +46,8 @@ def progress_text(progress: Progress | None, job: Job | None, problem: str, widt
     if progress is None:
         return Text(_nothing_yet(job, problem), "dim")
     lines = [_bar_line(progress, width), _numbers_line(progress, width)]
+    if progress.ended and progress.ended.code and progress.ended.text:
+        lines.append(Text(safe(progress.ended.text), "red"))
     warning = _warning(progress, job, now)
     if warning:
         lines.append(Text(warning, "bold yellow"))

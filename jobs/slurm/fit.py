@@ -28,7 +28,8 @@ class Placement:
     """The answer for one partition. `possible` nodes could ever hold the shape, `fitting` ones can at this moment.
 
     `why` says what keeps it from starting, `levers` what would let it start, `notes` what else matters. `never` means
-    that waiting does not help, `limited` that a limit of an account or QOS is among the reasons.
+    that waiting does not help, `limited` that a limit of an account or QOS is among the reasons;
+    `ahead` jobs wait for nodes of the partition already.
     """
 
     partition: Partition
@@ -41,6 +42,7 @@ class Placement:
     notes: tuple[str, ...] = ()
     never: bool = False
     limited: bool = False
+    ahead: int = 0
 
     @property
     def starts_now(self) -> bool:
@@ -89,7 +91,8 @@ def other_types(snapshot: Snapshot, shape: Shape, now: float | None = None) -> l
     kinds = {kind for node in snapshot.nodes.records for kind in node.gpus if kind not in (None, shape.gpu_type)}
     if shape.gpu_type is None or not shape.gpus_per_node:
         return []
-    found = (dataclasses.replace(shape, gpu_type=kind) for kind in sorted(map(str, kinds)))
+    ordered = sorted(map(str, kinds), key=lambda kind: (is_mig(kind), kind))
+    found = (dataclasses.replace(shape, gpu_type=kind) for kind in ordered)
     return [place for other in found for place in placements(snapshot, other, now=now) if place.starts_now]
 
 
@@ -108,25 +111,32 @@ def _place(scene: Scene, shape: Shape, snapshot: Snapshot) -> Placement:
         why, wishes, never = [refusal, *why], (), True
     gpu_type = shape.gpu_type or _only_type(possible)
     counts = (shape.nodes, fitting, len(possible))
-    notes = _notes(scene, snapshot)
+    ahead = _ahead(part, snapshot)
+    notes = _notes(scene, snapshot, ahead)
     if only_on_used_nodes(scene.limits, demand_of(scene, shape)):
         notes = (_USED_NODES_NOTE, *notes)
     if shape.gpus_per_node and all(is_mig(kind) for node in possible for kind in node.gpus):
         notes = (_MIG_NOTE, *notes)
-    return Placement(part, gpu_type, *counts, tuple(why), wishes, notes, never, over_limits(scene, shape))
+    return Placement(part, gpu_type, *counts, tuple(why), wishes, notes, never, over_limits(scene, shape), ahead)
 
 
-def _notes(scene: Scene, snapshot: Snapshot) -> tuple[str, ...]:
+def _ahead(part: Partition, snapshot: Snapshot) -> int:
+    """How many jobs wait for their turn in the partition."""
+    waiting = (
+        job for job in snapshot.jobs.records if job.state == "PENDING" and job.reason in ("Resources", "Priority")
+    )
+    return sum(1 for job in waiting if part.name in job.partition.split(","))
+
+
+def _notes(scene: Scene, snapshot: Snapshot, ahead: int) -> tuple[str, ...]:
     """Own reservations whose nodes are left out, and how many jobs wait ahead."""
-    part, who, found = scene.partition, scene.rules.viewer, []
+    who, found = scene.rules.viewer, []
     own = {node.name for node in scene.nodes}
     for mine in snapshot.reservations.records:
         if who is None or not mine.active(scene.now) or "MAGNETIC" in mine.flags or not may_use(mine, who):
             continue
         if not own.isdisjoint(nodes_of(mine)):
             found.append(f"Nodes of your reservation {mine.name} are left out: name it with --reservation={mine.name}.")
-    ahead = sum(1 for job in snapshot.jobs.records if job.state == "PENDING" and part.name in job.partition.split(",")
-                and job.reason in ("Resources", "Priority"))  # fmt: skip
     if ahead:
         jobs = "1 job waits" if ahead == 1 else f"{ahead} jobs wait"
         found.append(f"{jobs} ahead for nodes of this partition; yours starts before them only where it delays none.")

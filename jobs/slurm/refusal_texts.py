@@ -30,8 +30,8 @@ _SIZE = "Ask for fewer nodes, or another topology: leave --segment and --switche
 _PLACE = (
     RefusalText(
         r"Requested node configuration is not available",
-        "No node of the partition can ever satisfy what the job asks for.",
-        "Choose another partition, or ask for another GPU type, fewer GPUs, fewer CPUs or less memory per node.",
+        "No node of the partition can ever satisfy what the job asks for. Or it asks for more nodes than there are.",
+        "Choose another partition, or ask for fewer nodes, another GPU type, or fewer GPUs, CPUs, or less memory.",
         "resources.partition",
         vague=True,
     ),

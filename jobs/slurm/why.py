@@ -83,7 +83,10 @@ def _rooms(job: Job, snapshot: Snapshot, now: float | None) -> list[str]:
     shape = shape_of_job(job)
     if shape is None:
         return []
-    nodes = tuple(dataclasses.replace(node, flags=node.flags - {"PLANNED"}) for node in snapshot.nodes.records)
+    nodes = tuple(
+        dataclasses.replace(node, flags=node.flags - {"PLANNED"}) if "PLANNED" in node.flags else node
+        for node in snapshot.nodes.records
+    )
     open_to_all = dataclasses.replace(snapshot, nodes=dataclasses.replace(snapshot.nodes, records=nodes), viewer=None)
     found = (nodes_fitting(open_to_all, part, shape, now) for part in job.partition.split(","))
     return [_room(job, place) for place in found if place is not None]

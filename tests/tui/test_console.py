@@ -141,6 +141,25 @@ async def test_wizard_defaults_submit_a_two_by_two_job_and_show_its_log(
             slurm(slurm_env, "scancel", job_id)
 
 
+async def test_enter_submits_from_the_script_and_what_never_starts_is_said_there(live_console: MakeConsole) -> None:
+    app = live_console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, nodes_known(app), "nodes are known")
+        await pilot.press("n")
+        await until(pilot, lambda: bool(wizard(app).values), "the form is filled")
+        form_row(app, "resources.nodes").text = "9"
+        await until(pilot, lambda: wizard(app).values["resources.nodes"] == "9", "the form has 9 nodes")
+        await pilot.press("ctrl+n", "ctrl+n", "ctrl+n")
+        await until(pilot, lambda: wizard(app).step == 3, "the review")
+        await until(pilot, lambda: "It could never start: Only 4 nodes" in screen_text(app), "the review says so")
+        app.screen.query_one("#step-Review").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: "Submitting" in screen_text(app) or app.job_id is not None, "Enter submits")
+        await until(pilot, lambda: not app.workers or app.job_id is not None, "sbatch answered")
+        if app.job_id is not None:
+            app.cluster.runner.run(["scancel", app.job_id])
+
+
 async def test_a_wrong_field_is_named_and_stops_the_wizard(live_console: MakeConsole) -> None:
     app = live_console()
     async with app.run_test(size=(80, 24)) as pilot:

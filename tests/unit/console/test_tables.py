@@ -12,7 +12,7 @@ from pictures import HOSTILE_NAMES, job, node, partition, snapshot
 
 from console.columns.jobs import JOB_COLUMNS
 from console.columns.nodes import NODE_COLUMNS
-from console.tables import complain, out, print_facts, print_gpus, print_rows
+from console.tables import USABLE, complain, out, print_facts, print_gpus, print_rows, say
 from jobs.slurm.availability import GpuCount, availability
 
 
@@ -96,6 +96,24 @@ def test_a_terminal_gets_what_fits_in_colours(monkeypatch: pytest.MonkeyPatch) -
     assert all(len(line) <= 30 for line in lines)
     plain = on_terminal(monkeypatch, lambda: print_rows(JOB_COLUMNS, rows, out(color=False)))
     assert not re.search(r"\x1b\[[0-9;]*3\d", plain)
+
+
+def test_sentences_break_between_words_on_a_terminal_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = [GpuCount("a100", 640, 430, {"drained": 24, "not responding": 8, "planned by backfill": 90}, {}, 88)]
+    sentence = "Jobs with a higher priority are ahead of it in this partition."
+
+    def print_it() -> None:
+        print_gpus(counts, out())
+        say(out(), sentence, indent=2)
+        print_facts([("why pending", sentence)], out())
+
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", on_terminal(monkeypatch, print_it)).splitlines()
+    assert [line for line in lines[1:] if len(line.rstrip()) > 30] == []
+    words = " ".join(lines).split()
+    for expected in ("640 - 430 allocated - 90 planned by backfill - 24 drained", "8 not responding = 88 usable"):
+        assert expected in " ".join(words)
+    assert " ".join(words).count("are ahead of it in this partition.") == 2
+    assert all(word in USABLE.split() for word in words[words.index("Usable:") : words.index("Usable:") + 5])
 
 
 def test_a_closed_pipe_is_told_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,12 @@ def test_a_failed_run_says_why_with_its_code() -> None:
     assert panel(progress(ended=Ended("fault", None))).startswith("✗ fault █")
 
 
+def test_a_failed_run_shows_its_last_words() -> None:
+    told = panel(progress(ended=Ended("fault", 78, "argument --model: invalid choice"))).splitlines()
+    assert told[-1] == "argument --model: invalid choice"
+    assert "bye" not in panel(progress(ended=Ended("done", 0, "bye")))
+
+
 def test_without_progress_lines_the_panel_says_what_it_waits_for() -> None:
     assert panel(None, {"state": "PENDING"}) == "The job waits; training has not begun."
     assert panel(None) == "No progress lines in the log yet. It is read all the same."

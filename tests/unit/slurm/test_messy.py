@@ -106,6 +106,36 @@ def test_used_times_and_clocks_are_those_of_the_recording(capsys: pytest.Capture
     assert f"time       {hours}:{minutes:02}:{seconds:02} used of" in capsys.readouterr().out
 
 
+def test_room_behind_a_queue_is_not_a_yes(capsys: pytest.CaptureFixture[str]) -> None:
+    wish = ("fit", "-N", "4", "--gpus-per-node", "4", "--gpu-type", "a100", "-p", "a100")
+    waiting = sum(1 for job in MADE.jobs if job["State"] == "PENDING" and job["Reason"] in ("Priority", "Resources")
+                  and "a100" in job["Partition"].split(","))  # fmt: skip
+    assert main(["--replay", "messy", *wish]) == 1
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("Perhaps. There is room for 4 nodes x 4 GPUs (a100) in partition a100, but other jobs wait")
+    assert second == "a100: has room, with others ahead"
+    assert main(["--replay", "messy", *wish, "--json"]) == 1
+    (place,) = json.loads(capsys.readouterr().out)["placements"]
+    assert (place["starts_now"], place["jobs_ahead"]) == (True, waiting)
+
+
+def test_a_type_that_is_not_there_is_named_with_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--replay", "messy", "fit", "--gpus-per-node", "8", "--gpu-type", "H100"]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "There is no GPU type H100 here; there are a100, a100_1g.5gb, a100_3g.20gb, h100, k80, l40s." in told.err
+
+
+def test_slices_are_offered_last_and_each_type_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--replay", "messy", "fit", "-N", "4", "--gpus-per-node", "2", "--gpu-type", "k80"]) == 1
+    offers = [line for line in capsys.readouterr().out.splitlines() if line.startswith("With --gpu-type=")]
+    kinds = [line.split("=")[1].split()[0] for line in offers]
+    assert len(kinds) == len(set(kinds)) > 1
+    slices = [kind for kind in kinds if "g." in kind]
+    assert kinds[len(kinds) - len(slices) :] == slices
+    assert all(("MIG slices" in line) == ("g." in line) for line in offers)
+
+
 def test_a_file_in_the_way_is_named_with_its_folder() -> None:
     assert recording_path("messy") == make_recording.TARGET
     assert recording_path("./messy") == Path("messy")
