@@ -125,9 +125,9 @@ def _gate(scene: _Scene, shape: Shape, possible: int) -> list[str]:
 
 
 def _could(node: Node, shape: Shape, scene: _Scene) -> bool:
-    """Whether the empty node would do. GPUs without a type may be of any one type."""
-    enough = any(total >= shape.gpus_per_node for kind, total in node.gpus.items() if shape.gpu_type in (None, kind))
-    if shape.gpus_per_node and not enough:
+    """Whether the empty node would do. GPUs asked for without a type may be of several types."""
+    gpus = sum(total for kind, total in node.gpus.items() if shape.gpu_type in (None, kind))
+    if gpus < shape.gpus_per_node:
         return False
     cpus = shape.cpus_on(node, scene.partition, scene.rules)
     most = scene.partition.max_cpus_per_node
@@ -162,14 +162,13 @@ def _shortfall(node: Node, shape: Shape, scene: _Scene) -> str:
 
 
 def _free_gpus(node: Node, shape: Shape) -> int | None:
-    """Free GPUs of the one type that has most of them; None when the use is unknown."""
+    """Free GPUs of the type, or of all types where none is asked for; None when the use is unknown."""
     used = node.gpus_used
     if used is None:
         return None if shape.gpus_per_node else 0
     drained = node.gpus_drained
-    return max(
-        (total - used[kind] - drained[kind] for kind, total in node.gpus.items() if shape.gpu_type in (None, kind)),
-        default=0,
+    return sum(
+        total - used[kind] - drained[kind] for kind, total in node.gpus.items() if shape.gpu_type in (None, kind)
     )
 
 

@@ -34,7 +34,8 @@ def test_a_node_fits_up_to_its_free_gpus() -> None:
     assert [counts(half, gpus) for gpus in (0, 1, 2, 3, 4, 5)] == [(1, 1), (1, 1), (1, 1), (0, 1), (0, 1), (0, 0)]
 
 
-def test_the_type_decides_and_no_type_is_any_one_type() -> None:
+def test_the_type_decides_and_no_type_is_any_mixture() -> None:
+    """Slurm 22.05 started 8 GPUs without a type on a node with gpu:a100:1,gpu:1g.10gb:7 (tests/slurm/test_truth.py)."""
     nodes = picture(
         [
             node("n1"),
@@ -44,7 +45,8 @@ def test_the_type_decides_and_no_type_is_any_one_type() -> None:
     )
     assert counts(nodes, 4, "a100") == (1, 1)
     assert counts(nodes, 2, "h100") == (2, 2)
-    assert counts(nodes, 4) == (2, 2)
+    assert counts(nodes, 4) == (3, 3)
+    assert counts(nodes, 5) == (1, 1)
     assert counts(nodes, 1, "v100") == (0, 0)
 
 
