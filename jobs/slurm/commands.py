@@ -27,7 +27,7 @@ _OWN_EXCLUSIVE = (26, 5)
 
 
 def job_fields(release: tuple[int, int] | None) -> tuple[str, ...]:
-    """What is asked of each job. Since 26.05 OverSubscribe tells nothing of --exclusive, and Exclusive does (squeue(1))."""
+    """What is asked of each job. Since 26.05 Exclusive tells of --exclusive, and OverSubscribe does not (squeue(1))."""
     if release is None or release < _OWN_EXCLUSIVE:
         return JOB_FIELDS
     return tuple("Exclusive" if name == "OverSubscribe" else name for name in JOB_FIELDS)
