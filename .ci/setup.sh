@@ -27,7 +27,8 @@ check_python() {
 
 venv_works() { [[ -x $venv/bin/python ]] && "$venv/bin/python" -m pip --version >/dev/null 2>&1; }
 
-# The names of packages that are missing, one a line. Arguments: programs that are needed besides, named as their packages.
+# The names of packages that are missing, one a line. Arguments: programs that are needed besides, PROGRAM or
+# PROGRAM:PACKAGE.
 missing_packages() {
   local program
   for program in munged slurmctld slurmd sbatch srun scancel scontrol sinfo squeue; do
@@ -37,7 +38,7 @@ missing_packages() {
     fi
   done
   for program in "$@"; do
-    have "$program" || printf '%s\n' "$program"
+    have "${program%%:*}" || printf '%s\n' "${program##*:}"
   done
   if ! venv_works && ! "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null; then
     printf '%s\n' python3-venv

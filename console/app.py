@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
 import os
 import signal
 import threading
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual import work
+from textual import events, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -72,6 +71,7 @@ class SlurmConsole(App[None]):
         Binding("colon", "prompt", "Command", key_display=":"),
         Binding("at", "command_log", "Command log", key_display="@", show=False),
         Binding("r", "refresh_now", "Refresh", show=False),
+        Binding("p", "pause", "Pause or go on", show=False),
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("q", "quit", "Quit"),
     ]
@@ -89,11 +89,13 @@ class SlurmConsole(App[None]):
         super().__init__()
         self.settings = settings or Settings.model_validate({})
         self.cluster = Cluster(runner or Runner())
-        self.user = getpass.getuser()
+        self.user = self.cluster.runner.user
         self.job_id: str | None = None
         self.start_mode = start_mode
         self.start_spec = spec
-        self._schedule = Schedule(self.settings.jobs_interval, self.settings.nodes_interval)
+        self._schedule = Schedule.of(self.settings.jobs_interval, self.settings.nodes_interval)
+        self._touched = time.monotonic()
+        self._paused = self._in_background = False
         self._polling = False
         self._warned = False
 
@@ -126,6 +128,29 @@ class SlurmConsole(App[None]):
     def on_unmount(self) -> None:
         """Kill whatever command still runs."""
         self.cluster.runner.close()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Note when somebody last touched a key or the mouse."""
+        if isinstance(event, events.InputEvent | events.AppFocus):
+            self._touched = time.monotonic()
+        await super().on_event(event)
+
+    def on_app_blur(self) -> None:
+        """Nobody looks: ask nothing. Terminals that do not report it never get here."""
+        self._in_background = True
+        self._tick()
+
+    def on_app_focus(self) -> None:
+        """Somebody looks again: ask what is due."""
+        self._in_background = False
+        self._tick()
+
+    @property
+    def pause_text(self) -> str:
+        """Why Slurm is not asked at this moment; empty while it is."""
+        if self._paused:
+            return "paused, p goes on"
+        return "paused in the background" if self._in_background else ""
 
     def on_snapshot_ready(self, message: SnapshotReady) -> None:
         """One message, one reactive: every screen that is shown draws from here."""
@@ -181,6 +206,11 @@ class SlurmConsole(App[None]):
         """Ask Slurm at once."""
         self.refresh_soon()
 
+    def action_pause(self) -> None:
+        """Ask Slurm nothing until p is pressed again; r still asks once."""
+        self._paused = not self._paused
+        self._tick()
+
     def action_help_quit(self) -> None:
         """Ctrl-C: say how to leave."""
         self.notify("Press q to quit, or ctrl+q from anywhere. Nothing is lost: drafts are kept.", markup=False)
@@ -229,13 +259,14 @@ class SlurmConsole(App[None]):
             yield SystemCommand(title, f"Show the mode {title}", lambda mode=mode: self.switch_mode(mode))
         yield SystemCommand("Command log", "The Slurm commands that were run", self.action_command_log)
         yield SystemCommand("Refresh", "Ask Slurm at once", self.action_refresh_now)
+        yield SystemCommand("Pause", "Ask Slurm nothing, or go on", self.action_pause)
         yield SystemCommand("Help", "All keys of this screen", self.action_help)
         yield SystemCommand("Theme", "Choose colours", self.action_change_theme)
         yield SystemCommand("Quit", "Leave the console", self.action_quit)
 
     def _tick(self) -> None:
         now = time.monotonic()
-        jobs, nodes = self._schedule.due(now)
+        jobs, nodes = self._schedule.hurried() if self.pause_text else self._schedule.due(now, now - self._touched)
         if (jobs or nodes) and not self._polling:
             self._polling = True
             self._poll(jobs=jobs, nodes=nodes)

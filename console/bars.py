@@ -43,6 +43,25 @@ def _numbers(count: GpuCount, width: int, digits: int) -> str:
     return text + f" {plural(count.whole_nodes, 'whole node'):<14}" if width >= 100 else text
 
 
+def subtraction(count: GpuCount) -> str:
+    """`16 - 6 allocated - 4 drained - 2 no CPU = 4 usable`, the largest cause first."""
+    causes = [*count.unavailable.items(), *count.stranded.items()]
+    parts = [(what, number) for what, number in sorted(causes, key=lambda pair: -pair[1]) if number]
+    if count.allocated:
+        parts.insert(0, ("allocated", count.allocated))
+    taken = "".join(f" - {number} {what}" for what, number in parts)
+    return f"{count.total}{taken} = {count.usable} usable"
+
+
+def largest(count: GpuCount) -> str:
+    """`one job could have 3 nodes x 4 GPUs in a100`; empty where it could have none."""
+    block = count.largest_block
+    if block is None:
+        return ""
+    size = f"{plural(block.nodes, 'node')} x {plural(block.gpus_per_node, 'GPU')}"
+    return f"one job could have {size} in {safe(block.partition)}"
+
+
 def count_parts(count: GpuCount) -> tuple[int, int, int, int]:
     """Usable, allocated, stranded, unavailable, as in PARTS; their sum is the total."""
     return count.usable, count.allocated, sum(count.stranded.values()), sum(count.unavailable.values())
@@ -84,4 +103,8 @@ def _causes(counts: tuple[GpuCount, ...], what: str) -> str:
     for count in counts:
         for cause, number in getattr(count, what).items():
             causes[cause] = causes.get(cause, 0) + number
-    return " (" + ", ".join(f"{number} {cause}" for cause, number in causes.items()) + ")"
+    return (
+        " ("
+        + ", ".join(f"{number} {cause}" for cause, number in sorted(causes.items(), key=lambda pair: -pair[1]))
+        + ")"
+    )

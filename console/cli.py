@@ -54,6 +54,7 @@ def _open_closed_streams() -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from console.replaying import runner_for
     from console.tables import complain
     from jobs.errors import UsageError
     from jobs.logs.opening import LogProblem
@@ -61,7 +62,8 @@ def _run(args: argparse.Namespace) -> int:
 
     module, _, function = (args.function or "console.start:console").partition(":")
     try:
-        code = getattr(importlib.import_module(module), function)(args)
+        with runner_for(args.replay) as args.runner:
+            code = getattr(importlib.import_module(module), function)(args)
     except SlurmError as error:
         complain(str(error))
         return UNREACHABLE
@@ -98,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings file (TOML)")
     parser.add_argument("--read-only", action="store_true", help="refuse to submit or change anything")
     parser.add_argument("--no-color", action="store_true", help="no colours in plain output")
+    parser.add_argument("--replay", metavar="FILE", help="answer from a recording; the word messy needs no file")
     parser.set_defaults(function="", json=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
@@ -120,6 +123,8 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("--mem", metavar="MEM", help="memory per node, such as 64G")
     fit.add_argument("-t", "--time", metavar="TIME", help="time limit as sbatch takes it")
     fit.add_argument("-p", "--partition", metavar="PARTITION", help="this partition only")
+    fit.add_argument("-A", "--account", metavar="ACCOUNT", help="account whose limits count (default: yours)")
+    fit.add_argument("-q", "--qos", metavar="QOS", help="QOS whose limits count (default: that of the account)")
     fit.add_argument("--no-ask", action="store_true", help="do not ask the controller for its estimate")
     jobs = add("jobs", "console.commands.read:jobs", "the queue: your jobs, or everyone's")
     whose = jobs.add_mutually_exclusive_group()
@@ -141,6 +146,9 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("-f", "--follow", action="store_true", help="until the job ends; 0 only if it COMPLETED")
     progress = add("progress", "console.commands.watch:progress", "how far a job is, read from its log")
     progress.add_argument("job", metavar="ID|FILE")
+    record = add("record", "console.commands.record:record_to", "keep what Slurm answers in a file", json=False)
+    record.add_argument("file", type=Path, metavar="FILE", help="compressed if its name ends in .gz")
+    record.add_argument("--anonymize", action="store_true", help="other names for people, nodes, jobs and paths")
     commands.add_parser("sandbox", help="a private Slurm on this machine: start, stop, status, env")
     return parser
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 from console.columns.partitions import partition_rows
 from jobs.slurm.access import access
-from jobs.slurm.availability import GpuCount, availability
+from jobs.slurm.availability import GpuCount, availability, contradictions
 from jobs.slurm.fit import Placement
-from jobs.slurm.reasons import explain
+from jobs.slurm.limits import LimitUse
 from jobs.slurm.records import Job, Node, Partition
 from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Snapshot
@@ -24,8 +25,9 @@ def gpus_data(snapshot: Snapshot) -> Data:
     return {
         "cluster": snapshot.cluster or None,
         "taken_at": _epoch(snapshot.taken_at),
-        "problems": list(snapshot.problems),
+        "problems": [*snapshot.problems, *contradictions(snapshot.nodes.records)],
         "gpu_types": [_count(count) for count in counted.gpu_types],
+        "limits": _gpu_limits(snapshot),
         "partitions": [
             {
                 "partition": gpus.partition.name,
@@ -91,7 +93,14 @@ def job_data(job: Job) -> Data:
     }
 
 
-def job_detail_data(job: Job, stdout: str | None, stderr: str | None, progress: Data | None) -> Data:
+def job_detail_data(
+    job: Job,
+    why: Sequence[str],
+    limits: Sequence[LimitUse],
+    stdout: str | None,
+    stderr: str | None,
+    progress: Data | None,
+) -> Data:
     """One job with its logs, why it waits and how far it is."""
     pending = job.state == "PENDING"
     return {
@@ -99,14 +108,20 @@ def job_detail_data(job: Job, stdout: str | None, stderr: str | None, progress: 
         "stdout": stdout,
         "stderr": stderr,
         "work_dir": job.work_dir or None,
-        "why_pending": explain(job.reason) if pending else None,
+        "why_pending": " ".join(why) if pending else None,
+        "limits": [_limit(use) for use in limits],
         "estimated_start": _time(job.start_time) if pending else None,
         "progress": progress,
     }
 
 
-def fit_data(shape: Shape, places: Sequence[Placement], estimates: Mapping[str, datetime | None]) -> Data:
-    """The answer of `fit`: the shape, and one placement per partition."""
+def fit_data(
+    shape: Shape,
+    places: Sequence[Placement],
+    estimates: Mapping[str, datetime | None],
+    others: Sequence[Placement] = (),
+) -> Data:
+    """The answer of `fit`: the shape, one placement per partition, and where another GPU type would start."""
     return {
         "shape": {
             "nodes": shape.nodes,
@@ -116,6 +131,8 @@ def fit_data(shape: Shape, places: Sequence[Placement], estimates: Mapping[str, 
             "cpus_per_task": shape.cpus_per_task,
             "memory_mib": shape.memory,
             "time_limit_s": _seconds(shape.time_limit),
+            "account": shape.account,
+            "qos": shape.qos,
         },
         "placements": [
             {
@@ -132,6 +149,7 @@ def fit_data(shape: Shape, places: Sequence[Placement], estimates: Mapping[str, 
             }
             for place in places
         ],
+        "other_types": [{"partition": place.partition.name, "gpu_type": place.gpu_type} for place in others],
     }
 
 
@@ -140,6 +158,26 @@ def _access(partition: Partition, snapshot: Snapshot) -> str | None:
     if snapshot.viewer is None:
         return None
     return {True: "yes", False: "no", None: None}[access(partition, snapshot.viewer).allowed]
+
+
+def _gpu_limits(snapshot: Snapshot) -> list[Data] | None:
+    """The limits that count GPUs or jobs of this person's default account and QOS; None where they are not known."""
+    if snapshot.limits is None:
+        return None
+    uses = snapshot.limits.of_job("", None)
+    return [_limit(use) for use in uses if use.resource.startswith("gres/gpu") or use.resource == "jobs"]
+
+
+def _limit(use: LimitUse) -> Data:
+    """`used` is None where the limit is for each job or node."""
+    return {
+        "whose": use.whose,
+        "resource": use.resource,
+        "limit": use.limit,
+        "used": use.used,
+        "left": use.left,
+        "scope": use.scope,
+    }
 
 
 def _count(count: GpuCount) -> Data:
@@ -151,6 +189,7 @@ def _count(count: GpuCount) -> Data:
         "stranded": count.stranded,
         "usable": count.usable,
         "whole_nodes": count.whole_nodes,
+        "largest_block": None if count.largest_block is None else dataclasses.asdict(count.largest_block),
     }
 
 

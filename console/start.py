@@ -22,7 +22,7 @@ def wizard(args: argparse.Namespace) -> int:
 
 
 def _open(args: argparse.Namespace, mode: str) -> int:
-    settings = load_settings(args.config, read_only=args.read_only)
+    settings = load_settings(args.config, read_only=args.read_only or args.runner.replay_of is not None)
     spec = None
     if getattr(args, "spec", None) is not None:
         from jobs.spec import load
@@ -36,6 +36,6 @@ def _open(args: argparse.Namespace, mode: str) -> int:
         return USAGE
     from console.app import SlurmConsole
 
-    app = SlurmConsole(settings, start_mode=mode, spec=spec)
+    app = SlurmConsole(settings, runner=args.runner, start_mode=mode, spec=spec)
     app.run()
     return OK if not app.return_code else NO

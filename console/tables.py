@@ -10,12 +10,14 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from console.bars import bar_lines
+from console.bars import bar_lines, largest, subtraction
 from console.columns.column import Column, layout
 from console.text import fit, safe
 from jobs.slurm.availability import GpuCount
 
 R = TypeVar("R")
+
+USABLE = "Usable: idle, on a node that takes your jobs, with a CPU core and memory left for each."
 
 _PIPE_WIDTH = 100_000
 
@@ -45,12 +47,17 @@ def print_rows(columns: Sequence[Column[R]], rows: Sequence[R], console: Console
 
 
 def print_gpus(counts: Sequence[GpuCount], console: Console) -> None:
-    """Bars on a terminal and in a pipe alike; in a pipe nothing is cut off."""
+    """Bars, the subtraction behind each, and what the words mean; in a pipe nothing is cut off."""
     if not counts:
         console.print("This cluster has no GPUs, or hides them.", soft_wrap=True)
         return
-    for line in bar_lines(tuple(counts), min(100, console.width) if console.is_terminal else _PIPE_WIDTH):
-        console.print(line, soft_wrap=True)
+    *bars, legend = bar_lines(tuple(counts), min(100, console.width) if console.is_terminal else _PIPE_WIDTH)
+    for bar, count in zip(bars, counts, strict=True):
+        console.print(bar, soft_wrap=True)
+        told = "; ".join(filter(None, (subtraction(count), largest(count))))
+        console.print(Text(f"  {told}", "dim"), soft_wrap=True)
+    console.print(legend, soft_wrap=True)
+    console.print(USABLE, soft_wrap=True)
 
 
 def print_facts(facts: Sequence[tuple[str, str]], console: Console) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from datetime import datetime, timedelta
 
 from rich.cells import cell_len, set_cell_size
 
+from jobs.slurm.clock import wall_clock
 from jobs.slurm.times import format_duration
 
 _CONTROLS = {code: 0x2400 + code for code in range(0x20)}
@@ -55,14 +55,14 @@ def clock(moment: datetime | None) -> str:
     if moment is None:
         return "—"
     local = moment.astimezone()
-    return local.strftime("%H:%M" if local.date() == datetime.now().astimezone().date() else "%b %d %H:%M")
+    return local.strftime("%H:%M" if local.date() == datetime.fromtimestamp(wall_clock()).date() else "%b %d %H:%M")
 
 
 def since(moment: datetime | None, now: float | None = None) -> timedelta | None:
     """Time passed since `moment`, or None when it is unknown or lies ahead."""
     if moment is None:
         return None
-    passed = (time.time() if now is None else now) - moment.timestamp()
+    passed = (wall_clock() if now is None else now) - moment.timestamp()
     return timedelta(seconds=passed) if passed >= 0 else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from console.spec_form import Choices
-from console.text import safe
+from console.text import plural, safe
 from jobs.sandbox.place import VARIABLE
 from jobs.slurm.availability import GpuCount, PartitionGpus, availability
 from jobs.slurm.fit import nodes_fitting
@@ -65,7 +65,8 @@ def fit_sentence(snapshot: Snapshot, spec: JobSpec | None) -> tuple[str, str]:
     if place is None:
         return shape, ""
     if place.starts_now:
-        text = f"{place.fitting} of {place.possible} nodes of {safe(place.partition.name)} have room"
+        have = "has" if 1 in (place.fitting, place.possible) else "have"
+        text = f"{place.fitting} of {plural(place.possible, 'node')} of {safe(place.partition.name)} {have} room"
         return f"{shape}{text}: it {'may start after others' if place.notes else 'starts now'}.", "green"
     lever = f" {place.levers[0]}" if place.levers else ""
     if place.never:

@@ -17,13 +17,13 @@ def data_folder() -> Path:
     return _xdg("XDG_DATA_HOME", ".local/share")
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Write a file of mode 0600 so that a crash leaves the old text or the new, never a part. Raises OSError."""
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write a file of mode 0600 so that a crash leaves the old content or the new, never a part. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)

@@ -10,17 +10,18 @@ from console.settings import load_settings
 from console.tables import complain
 from console.text import safe, safe_lines
 from console.wizard_choices import starting_spec
+from jobs.errors import UsageError
 from jobs.sbatch import SubmitRefused
-from jobs.slurm import refusals
+from jobs.slurm import commands, refusals
 from jobs.slurm.cluster import version_tuple
 from jobs.slurm.run import CommandTimeout, Runner, SlurmError
 from jobs.spec import dumps, load
 from jobs.submit import Submission, Submitted, find_job, new_folder, prepare, script_for, submit, test_only
 
 
-def example(_args: argparse.Namespace) -> int:
+def example(args: argparse.Namespace) -> int:
     """A spec for this cluster that trains the payload on two nodes of two ranks. Raises nothing without a cluster."""
-    snapshot, _ = ask(jobs=False, nodes=True)
+    snapshot, _ = ask(args.runner, jobs=False, nodes=True)
     sys.stdout.write(dumps(starting_spec(snapshot)))
     return OK
 
@@ -29,15 +30,17 @@ def render(args: argparse.Namespace) -> int:
     """The batch script of a spec, as submit would write it. Raises SpecError."""
     spec = load(args.spec)
     folder = new_folder(spec, load_settings(args.config).job_root)
-    sys.stdout.write(script_for(spec, folder, _slurm_version(Runner())))
+    sys.stdout.write(script_for(spec, folder, _slurm_version(args.runner)))
     return OK
 
 
 def send(args: argparse.Namespace) -> int:
-    """Submit a spec, or with --test-only ask what would become of it. Raises SpecError and SlurmError."""
+    """Submit a spec, or with --test-only ask what would become of it. Raises UsageError and SlurmError."""
+    if args.runner.replay_of is not None:
+        raise UsageError("A replay submits nothing and cannot ask when a job would start.")
     settings = load_settings(args.config, read_only=args.read_only)
     spec = load(args.spec)
-    runner = Runner()
+    runner = args.runner
     version = _slurm_version(runner)
     folder = new_folder(spec, settings.job_root)
     try:
@@ -98,6 +101,6 @@ def _what_became(submission: Submission, runner: Runner) -> str:
 def _slurm_version(runner: Runner) -> tuple[int, int] | None:
     """The release of the commands here; None when it cannot be told."""
     try:
-        return version_tuple(runner.check(["sinfo", "--version"]).text)
+        return version_tuple(runner.check(commands.release()).text)
     except SlurmError:
         return None

@@ -23,9 +23,9 @@ def print_json(data: Any) -> None:
     print()
 
 
-def ask(*, jobs: bool, nodes: bool, mine: bool = False) -> tuple[Snapshot, bool]:
+def ask(runner: Runner, *, jobs: bool, nodes: bool, mine: bool = False, limits: bool = False) -> tuple[Snapshot, bool]:
     """A picture of the cluster, and whether all that was asked for came. Problems are told on standard error."""
-    snapshot = Cluster(Runner()).refresh(jobs=jobs, nodes=nodes, mine=mine)
+    snapshot = Cluster(runner).refresh(jobs=jobs, nodes=nodes, mine=mine, limits=limits)
     for problem in snapshot.problems:
         complain(problem)
     problems = (snapshot.jobs.problem, snapshot.nodes.problem, snapshot.partitions.problem)

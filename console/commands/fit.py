@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 
 from console import plain
 from console.commands.common import NO, OK, UNREACHABLE, USAGE, print_json
 from console.tables import complain, out
-from console.text import clock, safe
+from console.text import clock, plural, safe
 from jobs.sbatch import parse_verdict
 from jobs.slurm import commands
+from jobs.slurm.clock import wall_clock
 from jobs.slurm.cluster import Cluster
-from jobs.slurm.fit import Placement, placements
+from jobs.slurm.fit import Placement, other_types, placements, room
 from jobs.slurm.run import Runner, SlurmError
 from jobs.slurm.shape import Shape
 from jobs.slurm.tres import parse_memory
@@ -21,7 +22,9 @@ from jobs.values import duration
 
 MOST_QUESTIONS = 5
 """How often sbatch --test-only is asked; each counts as a submission for the controller."""
-_SOON = timedelta(minutes=1)
+_SOON = 60.0
+"""Seconds."""
+Estimates = dict[str, datetime | None]
 
 
 def fit(args: argparse.Namespace) -> int:
@@ -31,21 +34,24 @@ def fit(args: argparse.Namespace) -> int:
     except ValueError as error:
         complain(str(error))
         return USAGE
-    runner = Runner()
-    snapshot = Cluster(runner).refresh(jobs=True, nodes=True)
+    runner: Runner = args.runner
+    snapshot = Cluster(runner).refresh(jobs=True, nodes=True, limits=True)
     for problem in snapshot.problems:
         complain(problem)
+    if snapshot.limits_problem:
+        complain(f"your limits are not known and not counted: {snapshot.limits_problem}")
     if any((snapshot.jobs.problem, snapshot.nodes.problem, snapshot.partitions.problem)):
         return UNREACHABLE
     if args.partition and args.partition not in {part.name for part in snapshot.partitions.records}:
         complain(f"There is no partition {args.partition}.")
         return NO
     places = placements(snapshot, shape, args.partition)
-    estimates = {} if args.no_ask else _ask(runner, shape, places[:MOST_QUESTIONS])
+    estimates = {} if args.no_ask or runner.replay_of is not None else _ask(runner, shape, places[:MOST_QUESTIONS])
+    others = other_types(snapshot, shape)
     if args.json:
-        print_json(plain.fit_data(shape, places, estimates))
+        print_json(plain.fit_data(shape, places, estimates, others))
     else:
-        _print(places, estimates, args)
+        _print(shape, places, others, estimates, color=args.color)
     return OK if any(place.starts_now for place in places) else NO
 
 
@@ -66,12 +72,14 @@ def _shape(args: argparse.Namespace) -> Shape:
         cpus_per_task=args.cpus_per_task,
         memory=memory,
         time_limit=None if args.time is None else duration(args.time),
+        account=args.account,
+        qos=args.qos,
     )
 
 
-def _ask(runner: Runner, shape: Shape, places: Sequence[Placement]) -> dict[str, datetime | None]:
+def _ask(runner: Runner, shape: Shape, places: Sequence[Placement]) -> Estimates:
     """The controller's own estimate per partition; what it refuses or does not answer is left out."""
-    found: dict[str, datetime | None] = {}
+    found: Estimates = {}
     for place in places:
         try:
             answer = runner.run(commands.sbatch_test(shape, place.partition.name))
@@ -82,31 +90,46 @@ def _ask(runner: Runner, shape: Shape, places: Sequence[Placement]) -> dict[str,
     return found
 
 
-def _print(places: Sequence[Placement], estimates: dict[str, datetime | None], args: argparse.Namespace) -> None:
-    console = out(color=args.color)
-    if not places:
-        console.print("No partition could ever hold this shape.", soft_wrap=True)
+def _print(
+    shape: Shape, places: Sequence[Placement], others: Sequence[Placement], estimates: Estimates, *, color: bool
+) -> None:
+    """The answer in a line, then each partition with what is missing and what would help."""
+    console = out(color=color)
+    now = [place.partition.name for place in places if place.starts_now]
+    if now:
+        console.print(safe(f"Yes. {_shape_words(shape)} starts now in {', '.join(now)}."), style="bold", soft_wrap=True)
+    elif places:
+        console.print(f"No. {_shape_words(shape)} starts nowhere at this moment.", style="bold", soft_wrap=True)
+    else:
+        console.print(f"No. No partition could ever hold {_shape_words(shape)}.", style="bold", soft_wrap=True)
     for place in places:
-        verdict, style = ("starts now", "bold green") if place.starts_now else ("would wait", "bold yellow")
-        gpu_type = f" ({place.gpu_type})" if place.gpu_type else ""
-        console.print(f"{safe(place.partition.name + gpu_type)}: {verdict}", style=style, soft_wrap=True)
-        room = f"{place.fitting} of {place.possible} nodes have room, {place.nodes_needed} needed."
-        for line in (
-            room if place.starts_now else "",
-            *place.why,
-            *place.levers,
-            *place.notes,
-            _estimate(place, estimates),
-        ):
+        verdict, style = ("starts now", "green") if place.starts_now else ("would wait", "yellow")
+        verdict, style = ("never starts", "red") if place.never else (verdict, style)
+        gpu_type = f" ({place.gpu_type})" if place.gpu_type and place.gpu_type != place.partition.name else ""
+        console.print(f"{safe(place.partition.name + gpu_type)}: {verdict}", style=f"bold {style}", soft_wrap=True)
+        enough = f"{room(place.fitting, place.possible)}, {place.nodes_needed} needed." if place.starts_now else ""
+        for line in (enough, *place.why, *place.levers, *place.notes, _estimate(place, estimates)):
             if line:
                 console.print(f"  {safe(line)}", soft_wrap=True)
+    for place in [] if now else others:
+        told = f"With --gpu-type={place.gpu_type} it starts now in {place.partition.name}."
+        console.print(safe(told), style="bold green", soft_wrap=True)
 
 
-def _estimate(place: Placement, estimates: dict[str, datetime | None]) -> str:
+def _shape_words(shape: Shape) -> str:
+    """`2 nodes x 4 GPUs (a100)`."""
+    kind = f" ({safe(shape.gpu_type)})" if shape.gpu_type else ""
+    gpus = plural(shape.gpus_per_node, "GPU") if shape.gpus_per_node else plural(shape.ntasks_per_node, "task")
+    return f"{plural(shape.nodes, 'node')} x {gpus}{kind}"
+
+
+def _estimate(place: Placement, estimates: Estimates) -> str:
     """What the controller says, and that it says otherwise where it does."""
     start = estimates.get(place.partition.name)
     if start is None:
         return ""
-    soon = start - datetime.now(timezone.utc) < _SOON
+    soon = start.timestamp() - wall_clock() < _SOON
     disagrees = "" if soon == place.starts_now else " That is not what the numbers here say; the controller decides."
+    if soon and place.limited:
+        disagrees = " It leaves out the limits, at which the job would wait."
     return f"Slurm's estimate: {'now' if soon else clock(start)}.{disagrees}"

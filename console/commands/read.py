@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,33 +13,41 @@ from console.columns.nodes import NODE_COLUMNS
 from console.columns.partitions import PARTITION_COLUMNS, partition_rows
 from console.commands.common import NO, OK, UNREACHABLE, ask, print_json, progress_facts
 from console.tables import complain, out, print_facts, print_gpus, print_rows
-from console.text import clock
+from console.text import clock, safe
 from jobs.logs.opening import LogProblem
 from jobs.logs.paths import facts_of, resolve
 from jobs.logs.progress import read_progress
-from jobs.slurm.availability import availability
+from jobs.slurm.availability import availability, contradictions
 from jobs.slurm.cluster import Cluster
-from jobs.slurm.reasons import explain, understand
+from jobs.slurm.limit_check import limits_sentence
+from jobs.slurm.reasons import understand
 from jobs.slurm.records import Job
-from jobs.slurm.run import Runner
 from jobs.slurm.times import format_duration
+from jobs.slurm.why import limits_in_the_way, waits_for_limits, waits_for_nodes, why_pending
 
 
 def gpus(args: argparse.Namespace) -> int:
     """GPUs by type."""
-    snapshot, complete = ask(jobs=False, nodes=True)
+    snapshot, complete = ask(args.runner, jobs=False, nodes=True, limits=True)
     if not complete:
         return UNREACHABLE
     if args.json:
         print_json(plain.gpus_data(snapshot))
     else:
-        print_gpus(availability(snapshot).gpu_types, out(color=args.color))
+        for sentence in contradictions(snapshot.nodes.records):
+            complain(sentence)
+        console = out(color=args.color)
+        print_gpus(availability(snapshot).gpu_types, console)
+        if snapshot.limits_problem:
+            complain(f"your limits are not known: {snapshot.limits_problem}")
+        elif snapshot.limits is not None:
+            console.print(safe(limits_sentence(snapshot.limits)), soft_wrap=True)
     return OK
 
 
 def partitions(args: argparse.Namespace) -> int:
     """Partitions."""
-    snapshot, complete = ask(jobs=True, nodes=True)
+    snapshot, complete = ask(args.runner, jobs=True, nodes=True)
     if not complete:
         return UNREACHABLE
     return _rows(args, PARTITION_COLUMNS, partition_rows(snapshot), plain.partitions_data(snapshot))
@@ -48,7 +55,7 @@ def partitions(args: argparse.Namespace) -> int:
 
 def nodes(args: argparse.Namespace) -> int:
     """Nodes."""
-    snapshot, complete = ask(jobs=False, nodes=True)
+    snapshot, complete = ask(args.runner, jobs=False, nodes=True)
     if not complete:
         return UNREACHABLE
     return _rows(args, NODE_COLUMNS, snapshot.nodes.records, plain.nodes_data(snapshot))
@@ -56,19 +63,20 @@ def nodes(args: argparse.Namespace) -> int:
 
 def jobs(args: argparse.Namespace) -> int:
     """My jobs, or with --all everyone's."""
-    snapshot, complete = ask(jobs=True, nodes=False, mine=not args.all)
+    snapshot, complete = ask(args.runner, jobs=True, nodes=False, mine=not args.all)
     if not complete:
         return UNREACHABLE
     records = snapshot.jobs.records
     if not records and not args.json:
-        user = getpass.getuser()
+        user = args.runner.user
         complain("the queue is empty." if args.all else f"{user} has no jobs in the queue; --all shows everyone's.")
     return _rows(args, JOB_COLUMNS, records, [plain.job_data(job) for job in records])
 
 
 def job(args: argparse.Namespace) -> int:
     """One job in detail. Raises SlurmError."""
-    found = Cluster(Runner()).job(args.id)
+    cluster = Cluster(args.runner)
+    found = cluster.job(args.id)
     if found is None:
         complain(f"Slurm does not know job {args.id}.")
         return NO
@@ -76,16 +84,22 @@ def job(args: argparse.Namespace) -> int:
     stdout = str(paths.stdout) if paths and paths.stdout else None
     stderr = str(paths.stderr) if paths and paths.stderr else None
     progress = None
-    if paths and paths.stdout:
+    if paths and paths.stdout and args.runner.replay_of is None:
         try:
             progress = read_progress(paths.stdout)
         except LogProblem:
             progress = None
+    if waits_for_nodes(found):
+        cluster.refresh(jobs=True, nodes=True)
+    elif waits_for_limits(found):
+        cluster.refresh(jobs=False, nodes=True, limits=True)
+    why = why_pending(found, cluster.snapshot) if found.state == "PENDING" else ()
     if args.json:
-        print_json(plain.job_detail_data(found, stdout, stderr, progress.to_json() if progress else None))
+        limits = limits_in_the_way(found, cluster.snapshot)
+        print_json(plain.job_detail_data(found, why, limits, stdout, stderr, progress.to_json() if progress else None))
     else:
         far = progress_facts(progress) if progress else [("progress", "none in the log")]
-        print_facts([*_facts(found), ("log", stdout or "none"), *far], out(color=args.color))
+        print_facts([*_facts(found, why), ("log", stdout or "none"), *far], out(color=args.color))
     return OK
 
 
@@ -97,7 +111,7 @@ def _rows(args: argparse.Namespace, columns: Sequence[Column[Any]], rows: Sequen
     return OK
 
 
-def _facts(found: Job) -> list[tuple[str, str]]:
+def _facts(found: Job, why: Sequence[str]) -> list[tuple[str, str]]:
     used = used_time(found)
     facts = [
         ("job", f"{found.display_id}  {found.name}"),
@@ -108,14 +122,14 @@ def _facts(found: Job) -> list[tuple[str, str]]:
         ("CPUs", _or_unknown(found.cpus)),
         ("GPUs", gpus_text(found)),
         ("memory", found.memory or "unknown"),
-        ("time", f"{format_duration(used)} used of {limit_text(found)}"),
+        ("time", f"{format_duration(used)} used of {limit_text(found)}" if used else f"at most {limit_text(found)}"),
         ("submitted", clock(found.submit_time)),
         ("started", clock(found.start_time) if found.state != "PENDING" else "not yet"),
     ]
     if found.state == "PENDING":
-        facts.append(("why pending", explain(found.reason)))
+        facts.extend(("" if number else "why pending", sentence) for number, sentence in enumerate(why))
         facts.append(("what to do", understand(found.reason).action))
-        facts.append(("estimated", clock(found.start_time)))
+        facts.append(("estimated", clock(found.start_time) if found.start_time else "Slurm gives no estimate yet"))
     return facts
 
 

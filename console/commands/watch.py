@@ -13,13 +13,14 @@ from console.commands.lines import Lines
 from console.settings import load_settings
 from console.tables import complain, out, print_facts
 from jobs import history
+from jobs.errors import UsageError
 from jobs.logs.opening import open_log
 from jobs.logs.paths import facts_of, resolve
 from jobs.logs.progress import read_progress
 from jobs.slurm.cluster import Cluster
 from jobs.slurm.reasons import explain
 from jobs.slurm.records import Job
-from jobs.slurm.run import Runner, SlurmError
+from jobs.slurm.run import SlurmError
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at a growing log."""
@@ -31,7 +32,7 @@ _JOB_ID = re.compile(r"\d{1,18}(?:[_+][\d\[\],%-]+)?", re.ASCII)
 
 def logs(args: argparse.Namespace) -> int:
     """Print a job's log; with -f until the job ends, and then 0 only if it COMPLETED. Raises SlurmError, LogProblem."""
-    cluster = Cluster(Runner())
+    cluster = Cluster(args.runner)
     job, path = _find(args, cluster)
     if path is None:
         return NO
@@ -50,7 +51,7 @@ def progress(args: argparse.Namespace) -> int:
     """How far a job is; 1 when its log shows no progress. Raises SlurmError, LogProblem."""
     path: Path | None = Path(args.job)
     if _JOB_ID.fullmatch(args.job) and not Path(args.job).is_file():
-        _, path = _find(args, Cluster(Runner()))
+        _, path = _find(args, Cluster(args.runner))
     if path is None:
         return NO
     found = read_progress(path)
@@ -65,7 +66,12 @@ def progress(args: argparse.Namespace) -> int:
 
 
 def _find(args: argparse.Namespace, cluster: Cluster) -> tuple[Job | None, Path | None]:
-    """The job, if Slurm still knows it, and its log; what was submitted from here is remembered longer."""
+    """The job, if Slurm still knows it, and its log; what was submitted from here is remembered longer.
+
+    Raises UsageError in a replay.
+    """
+    if args.runner.replay_of is not None:
+        raise UsageError("A recording holds no logs of jobs: leave --replay out, or name a log file to `progress`.")
     entry = None
     if _JOB_ID.fullmatch(args.job) and args.job.isdigit():
         entry = history.find(int(args.job), load_settings(args.config).job_root)

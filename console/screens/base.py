@@ -7,6 +7,7 @@ from typing import ClassVar, cast
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
@@ -56,9 +57,10 @@ class ModeScreen(Screen[None]):
         """Draw a picture of the cluster."""
 
     def compose(self) -> ComposeResult:
-        """Tabs, content, footer."""
+        """Tabs, content, status, footer; content that is too high loses its end, never the status line."""
         yield Tabs(self.MODE)
-        yield from self.content()
+        with Vertical():
+            yield from self.content()
         yield Static(id="too-small")
         yield StatusBar()
         yield Footer(compact=True, show_command_palette=False)
@@ -86,7 +88,7 @@ class ModeScreen(Screen[None]):
         """Bring the status line up to date, if it is there: a screen may be coming or going."""
         app = self.console_app
         for bar in self.query(StatusBar):
-            bar.update(app.snapshot, app.cluster.runner.log)
+            bar.update(app.snapshot, app.cluster.runner, app.pause_text)
 
     def _snapshot_changed(self, snapshot: Snapshot) -> None:
         if not self.is_current and not self.is_active:

@@ -46,7 +46,7 @@ class CommandLogScreen(ModalScreen[None]):
         """A box with the table."""
         with Vertical(id="command-log"):
             yield Static("Commands that were run", classes="heading")
-            yield RowTable(COLUMNS, lambda entry: f"{entry.at}", empty="None yet.")
+            yield RowTable(COLUMNS, lambda entry: str(id(entry)), empty="None yet.")
             yield Static(id="whole-command", markup=False)
 
     def on_mount(self) -> None:

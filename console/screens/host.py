@@ -20,6 +20,10 @@ class Host(Protocol):
     job_id: str | None
     start_spec: JobSpec | None
 
+    @property
+    def pause_text(self) -> str:
+        """Why Slurm is not asked at this moment; empty while it is."""
+
     def open_job(self, job_id: str) -> None:
         """Show a job in the Job mode."""
 

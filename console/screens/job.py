@@ -30,8 +30,10 @@ from jobs.slurm.records import Job
 from jobs.slurm.run import SlurmError
 from jobs.slurm.snapshot import Snapshot
 from jobs.slurm.times import format_duration
+from jobs.slurm.why import why_pending
 
 _LOOK_UP_EVERY = 5.0
+_NO_LOGS = "A recording holds no logs."
 
 
 class JobLookedUp(Message):
@@ -70,6 +72,7 @@ class JobScreen(ModeScreen):
         super().__init__()
         self._wanted: str | None = None
         self._job: Job | None = None
+        self._why: tuple[str, ...] = ()
         self._paths: LogPaths | None = None
         self._problem = ""
         self._show_stderr = False
@@ -103,7 +106,7 @@ class JobScreen(ModeScreen):
         job = next((j for j in snapshot.jobs.records if wanted in (j.job_id, j.display_id)), None)
         if job is not None:
             moved = self._job is None or self._job.state != job.state
-            self._job = job
+            self._job, self._why = job, why_pending(job, snapshot) if job.state == "PENDING" else ()
             if moved or self._paths is None:
                 self._look_up(wanted, job)
         elif self._job is None or not self._job.ended:
@@ -170,7 +173,7 @@ class JobScreen(ModeScreen):
         return mine[-1].job_id if mine else self._wanted
 
     def _forget(self, wanted: str) -> None:
-        self._wanted, self._job, self._paths, self._problem = wanted, None, None, ""
+        self._wanted, self._job, self._why, self._paths, self._problem = wanted, None, (), None, ""
         self._live, self._progress, self._log_problem, self._show_stderr = None, None, "", False
         self._looked_up_at = 0.0
         self.query_one(LogView).show_message("Looking for the log …")
@@ -178,6 +181,10 @@ class JobScreen(ModeScreen):
     def _open_log(self) -> None:
         path = self._log_path
         view = self.query_one(LogView)
+        if self._replayed:
+            view.show_message(_NO_LOGS)
+            self._log_problem = _NO_LOGS
+            return
         if path is None:
             self._live = None
             view.show_message("This job keeps no log: it was not started with sbatch.")
@@ -193,6 +200,11 @@ class JobScreen(ModeScreen):
             return None
         return self._paths.stderr if self._show_stderr else self._paths.stdout
 
+    @property
+    def _replayed(self) -> bool:
+        """Whether the job is one of a recording; a file of its log's name here would be another's."""
+        return self.console_app.cluster.runner.replay_of is not None
+
     def _tick(self) -> None:
         if self.is_active and self._live is not None:
             self._read_log(self._live)
@@ -206,14 +218,16 @@ class JobScreen(ModeScreen):
 
     @work(thread=True, exclusive=True, group="job", exit_on_error=False)
     def _look_up(self, wanted: str, job: Job | None) -> None:
-        problem = ""
+        problem, replayed = "", self._replayed
         if job is None:
             try:
                 job = self.console_app.cluster.job(wanted)
             except SlurmError as error:
                 problem = str(error)
         paths = resolve(job.stdout, job.stderr, facts_of(job)) if job and job.work_dir else None
-        entry = history.find(int(wanted), self.console_app.settings.job_root) if wanted.isdigit() else None
+        entry = (
+            history.find(int(wanted), self.console_app.settings.job_root) if wanted.isdigit() and not replayed else None
+        )
         if entry is not None and (paths is None or not job or not job.stdout):
             paths = LogPaths(entry.stdout, entry.stderr)
         if job is None and not problem:
@@ -227,7 +241,8 @@ class JobScreen(ModeScreen):
         title = Text("")
         if path is not None:
             following = self.query_one(LogView).following
-            title.append("following " if following else "paused, End follows ", "green" if following else "yellow")
+            if not self._replayed:
+                title.append("following " if following else "paused, End follows ", "green" if following else "yellow")
             title.append(f"{'stderr' if self._show_stderr else 'log'} {safe(str(path))}", "dim")
         title.truncate(max(10, self.size.width - 2), overflow="ellipsis")
         self.query_one("#log-title", Static).update(title)
@@ -250,7 +265,7 @@ class JobScreen(ModeScreen):
             line.append(f", ends by {clock(job.end_time)}")
         line.append("\n")
         if job.state == "PENDING":
-            line.append(f"{explain(job.reason)} ", "yellow")
+            line.append(f"{safe(' '.join(self._why or (explain(job.reason),)))} ", "yellow")
             line.append(understand(job.reason).action, "dim")
             if job.start_time:
                 line.append(f" Slurm expects a start at {clock(job.start_time)}.")

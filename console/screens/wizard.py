@@ -161,7 +161,8 @@ class WizardScreen(ModeScreen):
 
     def action_reset(self) -> None:
         """Forget the draft and begin with this cluster's defaults."""
-        history.clear_draft()
+        if self._keeps_draft:
+            history.clear_draft()
         self._edited = self._sent = None
         self._base = starting_spec(self.console_app.snapshot)
         self._load(values_of(self._base))
@@ -226,7 +227,7 @@ class WizardScreen(ModeScreen):
         self._base = starting_spec(snapshot)
         values, step = values_of(self._base), 0
         given = self.console_app.start_spec
-        draft = _read_draft() if given is None else None
+        draft = _read_draft() if given is None and self._keeps_draft else None
         if given is not None:
             self._base = given
             values = values_of(given)
@@ -267,7 +268,14 @@ class WizardScreen(ModeScreen):
         self._show_note()
         self._show_preview()
 
+    @property
+    def _keeps_draft(self) -> bool:
+        """A draft is for the cluster here, so a replay leaves it alone."""
+        return self.console_app.cluster.runner.replay_of is None
+
     def _save(self) -> None:
+        if not self._keeps_draft:
+            return
         draft = {
             "values": self.values,
             "step": self.step,

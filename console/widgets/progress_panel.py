@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -10,6 +9,7 @@ from textual.widget import Widget
 
 from console.text import age, duration, number, safe
 from jobs.logs.progress import Progress
+from jobs.slurm.clock import wall_clock
 from jobs.slurm.records import Job
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -38,7 +38,7 @@ class ProgressPanel(Widget):
 
     def render(self) -> Text:
         """The lines."""
-        return progress_text(self._progress, self._job, self._problem, self.size.width or 78, time.time())
+        return progress_text(self._progress, self._job, self._problem, self.size.width or 78, wall_clock())
 
 
 def progress_text(progress: Progress | None, job: Job | None, problem: str, width: int, now: float) -> Text:

@@ -41,6 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="GPU nodes, such as a100=4x4 for 4 nodes of 4 a100 each; once per type (default: a100=4x4 h100=2x8)",
     )
     begin.add_argument("--cpu-nodes", type=int, metavar="N", help="nodes without GPUs (default: 2)")
+    begin.add_argument("--accounting", action="store_true", help="with slurmdbd, accounts, QOS and limits")
     commands.add_parser("stop", parents=[common], help="cancel its jobs and end every process of it")
     ask = commands.add_parser("status", parents=[common], help="say what runs; exit code 1 where not all of it does")
     ask.add_argument("--json", action="store_true", help="the answer as JSON")
@@ -50,8 +51,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     if options.command == "start":
-        given = options.group or options.cpu_nodes is not None
-        layout = Layout.from_options(options.group, options.cpu_nodes) if given else None
+        given = options.group or options.cpu_nodes is not None or options.accounting
+        layout = Layout.from_options(options.group, options.cpu_nodes, options.accounting) if given else None
         _report(start(layout, options.directory, _say), options.directory)
         return 0
     if options.command == "stop":

@@ -16,6 +16,11 @@ PACKAGES = ("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "m
 """Debian's and Ubuntu's names."""
 
 
+ACCOUNTING = ("mariadb-install-db", "mariadbd", "my_print_defaults", "sacctmgr", "slurmdbd")
+ACCOUNTING_PACKAGES = ("slurmdbd", "mariadb-server-core", "mariadb-client-core")
+"""Those of MariaDB that start no service."""
+
+
 def search_path() -> str:
     """PATH, and the directories where Debian keeps daemons: an ordinary user's PATH does not have them."""
     return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
@@ -29,9 +34,10 @@ def find(program: str) -> str:
     return found
 
 
-def require_all() -> None:
-    """Raise SandboxError that names every missing program at once."""
-    missing = [name for name in (*DAEMONS, *CLIENTS) if shutil.which(name, path=search_path()) is None]
+def require_all(*, accounting: bool = False) -> None:
+    """Raise SandboxError that names every missing program at once; with `accounting` also those that it needs."""
+    wanted = (*DAEMONS, *CLIENTS, *(ACCOUNTING if accounting else ()))
+    missing = [name for name in wanted if shutil.which(name, path=search_path()) is None]
     if missing:
         raise SandboxError(install_sentence(missing), 3)
 
@@ -39,9 +45,10 @@ def require_all() -> None:
 def install_sentence(missing: list[str]) -> str:
     """What is missing, which Debian and Ubuntu packages bring it, and the one line to run."""
     sudo = "" if os.geteuid() == 0 else "sudo "
+    packages = (*PACKAGES, *(ACCOUNTING_PACKAGES if set(missing) & set(ACCOUNTING) else ()))
     return (
         f"The sandbox needs Slurm's programs, and {', '.join(missing)} cannot be found. On Debian and Ubuntu the "
-        f"packages {', '.join(PACKAGES)} bring them; run: {sudo}apt-get install -y {' '.join(PACKAGES)}"
+        f"packages {', '.join(packages)} bring them; run: {sudo}apt-get install -y {' '.join(packages)}"
     )
 
 

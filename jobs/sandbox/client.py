@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from jobs.sandbox.binaries import find
 from jobs.sandbox.place import VARIABLE, Place
@@ -46,6 +46,17 @@ def node_states(place: Place) -> dict[str, str]:
     """Node -> state as sinfo writes it in long form, such as idle or down*; empty where the controller is silent."""
     answer = ask(place, "sinfo", "--noheader", "--Node", "--format=%N %T") or ""
     return {name: state for name, _, state in (line.partition(" ") for line in answer.splitlines())}
+
+
+def has_accounting(place: Place) -> bool:
+    """Whether slurmdbd answers."""
+    return ask(place, "sacctmgr", "--noheader", "show", "cluster") is not None
+
+
+def has_tres(place: Place, names: Iterable[str]) -> bool:
+    """Whether slurmdbd knows these resources (`gres/gpu:a100`), as the controller tells it when it starts."""
+    known = ask(place, "sacctmgr", "--noheader", "--parsable2", "show", "tres", "format=type,name") or ""
+    return {name.replace("/", "|", 1) for name in names} <= set(known.split())
 
 
 def is_answering(place: Place) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from jobs.sandbox import accounting
 from jobs.sandbox.layout import CPUS_PER_NODE, MEMORY_PER_NODE, Layout, Partition
 from jobs.sandbox.place import Place
 
@@ -72,6 +73,7 @@ def slurm_conf(layout: Layout, place: Place, machine: Machine) -> str:
         f"SlurmctldLogFile={place.log('slurmctld')}",
         f"SlurmdLogFile={place.log('slurmd-%n')}",
         *_FIXED.splitlines(),
+        *(accounting.slurm_conf_lines(layout, place, machine.ports[accounting.DBD]) if layout.accounting else ()),
     ]
     for node in layout.nodes():
         gres = f" Gres=gpu:{node.gpu_type}:{node.gpus}" if node.gpus else ""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pwd
+import secrets
 import shutil
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jobs.sandbox import binaries, client, config, lock, ports, processes
+from jobs.sandbox import accounting, binaries, client, config, lock, ports, processes
 from jobs.sandbox.errors import SandboxError
 from jobs.sandbox.layout import Layout
 from jobs.sandbox.place import Place, place_at
@@ -67,7 +68,7 @@ class Status:
 def start(layout: Layout | None = None, directory: Path | None = None, say: Say = lambda _: None) -> Status:
     """Start the cluster, or what is missing of it, and wait until every node is up. `layout` None: what runs, or the
     default. Raises SandboxError with the daemon's own last errors where it does not come up."""
-    binaries.require_all()
+    binaries.require_all(accounting=layout is not None and layout.accounting)
     place = place_at(directory)
     place.make()
     with lock.held(place.lock):
@@ -110,7 +111,8 @@ def stop(directory: Path | None = None, say: Say = lambda _: None) -> Status:
             return _status(place)
         say(f"Stopping the sandbox in {place.directory}.")
         _cancel_jobs(place)
-        slurm = processes.end(lambda: [process for process in processes.find(place) if process.role != "munged"])
+        last = ("munged", accounting.DATABASE)
+        slurm = processes.end(lambda: [process for process in processes.find(place) if process.role not in last])
         left = slurm or processes.end(lambda: processes.find(place))
         if left:
             names = ", ".join(f"{process.role} (pid {process.pid})" for process in left)
@@ -135,7 +137,8 @@ def environment(directory: Path | None = None) -> dict[str, str]:
 
 
 def _roles(layout: Layout) -> list[str]:
-    return ["munged", "slurmctld", *(f"slurmd-{node.name}" for node in layout.nodes())]
+    keepers = [accounting.DATABASE, accounting.DBD] if layout.accounting else []
+    return ["munged", *keepers, "slurmctld", *(f"slurmd-{node.name}" for node in layout.nodes())]
 
 
 def _status(place: Place, message: str | None = None) -> Status:
@@ -192,26 +195,48 @@ def _write(place: Place, layout: Layout, fresh: bool) -> None:
     """Write the configuration with new free ports. `fresh`: forget the jobs of a cluster of another shape."""
     if fresh:
         shutil.rmtree(place.state, ignore_errors=True)
+        shutil.rmtree(place.database, ignore_errors=True)
     shutil.rmtree(place.devices, ignore_errors=True)
     shutil.rmtree(place.logs, ignore_errors=True)
     place.make()
     for index in range(max(group.gpus for group in layout.groups)):
         (place.devices / f"gpu{index}").symlink_to(os.devnull)
     if not place.munge_key.exists():
-        descriptor = os.open(place.munge_key, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(os.urandom(128))
-    try:
-        user = pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        user = str(os.geteuid())
+        _write_secret(place.munge_key, os.urandom(128))
     host = socket.gethostname()
     release = binaries.release()
-    free = ports.free_ports([config.CONTROLLER, *(node.name for node in layout.nodes())])
-    machine = config.Machine(host.partition(".")[0], user, free, release[:2])
+    keepers = [accounting.DATABASE, accounting.DBD] if layout.accounting else []
+    free = ports.free_ports([config.CONTROLLER, *keepers, *(node.name for node in layout.nodes())])
+    machine = config.Machine(host.partition(".")[0], accounting.user_name(), free, release[:2])
+    if layout.accounting:
+        _write_accounting(place, machine)
     for name, text in config.files(layout, place, machine).items():
         (place.directory / name).write_text(text, encoding="utf-8")
     _write_record(place, {"layout": layout.to_dict(), "host": host, "release": release[2]})
+
+
+def _write_secret(path: Path, content: bytes) -> None:
+    """A file that only this user may read, from its first byte on."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+
+
+def _write_accounting(place: Place, machine: config.Machine) -> None:
+    """slurmdbd.conf and the database's first commands, with new passwords; the database itself where there is none."""
+    password, unknown = secrets.token_hex(16), secrets.token_hex(16)
+    database_port, port = machine.ports[accounting.DATABASE], machine.ports[accounting.DBD]
+    conf = accounting.slurmdbd_conf(place, machine.host, port, database_port, password)
+    _write_secret(place.directory / "slurmdbd.conf", conf.encode())
+    _write_secret(place.init_sql, accounting.init_sql(password, unknown).encode())
+    place.database_conf.write_text(accounting.database_conf(place, database_port), encoding="utf-8")
+    if not place.database.exists():
+        argv = accounting.install_argv(place)
+        code = processes.start_daemon(argv, client.clean_environment(place), place, accounting.DATABASE)
+        if code != 0:
+            shutil.rmtree(place.database, ignore_errors=True)
+            raise SandboxError(_failure(place, accounting.DATABASE, f"mariadb-install-db ended with exit code {code}"))
 
 
 def _start_missing(place: Place, layout: Layout) -> None:
@@ -219,11 +244,33 @@ def _start_missing(place: Place, layout: Layout) -> None:
     alive = {process.role for process in processes.find(place)}
     for role in _roles(layout):
         if role not in alive:
-            code = processes.start_daemon(_argv(place, role), client.clean_environment(place), place, role)
+            begin = processes.start_server if role == accounting.DATABASE else processes.start_daemon
+            code = begin(_argv(place, role), client.clean_environment(place), place, role)
             if code != 0:
                 raise SandboxError(_failure(place, role, f"{role} ended at once with exit code {code}"))
-        if role == "slurmctld":
-            _wait(lambda: client.is_answering(place), lambda: _failure(place, "slurmctld", "slurmctld does not answer"))
+        ready = _READY.get(role)
+        if ready is not None:
+            _wait(partial(ready, place), partial(_failure, place, role, f"{role} does not answer"))
+        if role == accounting.DBD:
+            _account(place, accounting.registrations())
+    if layout.accounting:
+        tres = accounting.tracked(layout)
+        _wait(lambda: client.has_tres(place, tres), lambda: _failure(place, "slurmctld", "no TRES came to slurmdbd"))
+        _account(place, accounting.limitations())
+
+
+def _account(place: Place, commands: Iterable[Sequence[str]]) -> None:
+    """Carry out commands of sacctmgr; it refuses what is there already."""
+    for words in commands:
+        client.ask(place, "sacctmgr", "--immediate", *words)
+
+
+_READY: dict[str, Callable[[Place], bool]] = {
+    accounting.DATABASE: accounting.database_answers,
+    accounting.DBD: client.has_accounting,
+    "slurmctld": client.is_answering,
+}
+"""Roles that others need, and whether each does its work."""
 
 
 def _argv(place: Place, role: str) -> list[str]:
@@ -238,6 +285,10 @@ def _argv(place: Place, role: str) -> list[str]:
             f"--seed-file={place.directory / 'munge.seed'}",
             f"--log-file={place.log('munged')}",
         ]
+    if role == accounting.DATABASE:
+        return accounting.database_argv(place)
+    if role == accounting.DBD:
+        return [binaries.find(accounting.DBD)]
     if role == "slurmctld":
         return [binaries.find("slurmctld"), "-f", str(place.conf)]
     return [binaries.find("slurmd"), "-N", role.removeprefix("slurmd-"), "-f", str(place.conf)]

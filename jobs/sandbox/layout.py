@@ -67,10 +67,14 @@ class Partition:
 
 @dataclass(frozen=True)
 class Layout:
-    """The whole cluster. Nodes are numbered through: gpu01, gpu02, ... over all groups, then cpu01, ..."""
+    """The whole cluster. Nodes are numbered through: gpu01, gpu02, ... over all groups, then cpu01, ...
+
+    `accounting`: with slurmdbd, accounts, QOS and limits.
+    """
 
     groups: tuple[NodeGroup, ...] = (NodeGroup("a100", 4, 4), NodeGroup("h100", 2, 8))
     cpu_nodes: int = 2
+    accounting: bool = False
 
     def __post_init__(self) -> None:
         if not self.groups:
@@ -108,19 +112,24 @@ class Layout:
         return tuple(partitions)
 
     def __str__(self) -> str:
-        return " ".join([*(f"--group {group}" for group in self.groups), f"--cpu-nodes {self.cpu_nodes}"])
+        accounting = ["--accounting"] if self.accounting else []
+        return " ".join([*(f"--group {group}" for group in self.groups), f"--cpu-nodes {self.cpu_nodes}", *accounting])
 
     def to_dict(self) -> dict[str, Any]:
         """The layout as JSON values; `from_options` reads them back."""
-        return {"groups": [str(group) for group in self.groups], "cpu_nodes": self.cpu_nodes}
+        return {
+            "groups": [str(group) for group in self.groups],
+            "cpu_nodes": self.cpu_nodes,
+            "accounting": self.accounting,
+        }
 
     @classmethod
-    def from_options(cls, groups: Iterable[str] = (), cpu_nodes: int | None = None) -> Layout:
-        """The layout that `--group TYPE=NODESxGPUS` (repeated) and `--cpu-nodes N` ask for; what is not given is
-        the default. Raises SandboxError with one sentence for each kind of mistake."""
+    def from_options(cls, groups: Iterable[str] = (), cpu_nodes: int | None = None, accounting: bool = False) -> Layout:
+        """The layout that `--group TYPE=NODESxGPUS` (repeated), `--cpu-nodes N` and `--accounting` ask for; what is
+        not given is the default. Raises SandboxError with one sentence for each kind of mistake."""
         default = cls()
         parsed = tuple(parse_group(text) for text in groups)
-        return cls(parsed or default.groups, default.cpu_nodes if cpu_nodes is None else cpu_nodes)
+        return cls(parsed or default.groups, default.cpu_nodes if cpu_nodes is None else cpu_nodes, accounting)
 
 
 def parse_group(text: str) -> NodeGroup:

@@ -60,6 +60,21 @@ class Place:
         return self.run / "munge.socket"
 
     @property
+    def database(self) -> Path:
+        """MariaDB's data, where the sandbox keeps accounts."""
+        return self.directory / "db"
+
+    @property
+    def database_conf(self) -> Path:
+        """MariaDB's configuration."""
+        return self.directory / "db.cnf"
+
+    @property
+    def init_sql(self) -> Path:
+        """What MariaDB does at each start."""
+        return self.directory / "db.sql"
+
+    @property
     def record(self) -> Path:
         """The layout, host and release that the sandbox was started with, as JSON."""
         return self.directory / "sandbox.json"
@@ -70,7 +85,7 @@ class Place:
         return self.directory / "lock"
 
     def log(self, daemon: str) -> Path:
-        """The log file of `munged`, `slurmctld` or `slurmd-NODE`."""
+        """The log file of a role: `munged`, `slurmctld`, `slurmd-NODE`, ..."""
         return self.logs / f"{daemon}.log"
 
     def make(self) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from jobs.sandbox.place import Place
 
-_DAEMONS = ("slurmctld", "slurmd", "slurmstepd", "slurmscriptd", "slurm_script")
+_DAEMONS = ("slurmctld", "slurmdbd", "slurmd", "slurmstepd", "slurmscriptd", "slurm_script")
 _CLIENTS = ("srun", "salloc")
 
 
 @dataclass(frozen=True)
 class Process:
-    """One process of the sandbox. `role`: munged, slurmctld, slurmd-NODE, or job for all that runs under them."""
+    """One process of the sandbox. `role`: munged, mariadbd, slurmdbd, slurmctld, slurmd-NODE, or job for the rest."""
 
     pid: int
     role: str
@@ -55,10 +55,14 @@ def _role(entry: _Entry, place: Place) -> str | None:
     SLURM_CONF is a stranger; slurmd gives SLURMD_NODENAME to the processes of jobs alone (srun(1))."""
     if f"--socket={place.munge_socket}".encode() in entry.argv:
         return "munged"
+    if f"--datadir={place.database}".encode() in entry.argv:
+        return "mariadbd"
     if f"SLURM_CONF={place.conf}".encode() not in entry.environ:
         return None
     if entry.command == "slurmd" and b"-N" in entry.argv[:-1]:
         return "slurmd-" + os.fsdecode(entry.argv[entry.argv.index(b"-N") + 1])
+    if entry.command == "slurmdbd":
+        return "slurmdbd"
     if entry.command == "slurmctld" and b"-f" in entry.argv:
         return "slurmctld"
     in_job = any(variable.startswith(b"SLURMD_NODENAME=") for variable in entry.environ)
@@ -96,6 +100,11 @@ def start_daemon(argv: list[str], environ: Mapping[str, str], place: Place, name
             timeout=60,
             check=False,
         ).returncode
+
+
+def start_server(argv: list[str], environ: Mapping[str, str], place: Place, name: str) -> int:
+    """Run a program that stays in the foreground in the background; whether it lives is to be seen later."""
+    return start_daemon(["/bin/sh", "-c", '"$@" &', "sh", *argv], environ, place, name)
 
 
 def end(find_them: Callable[[], Iterable[Process]], patience_s: float = 5.0) -> list[Process]:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import getpass
 import grp
 import os
+import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jobs.slurm.records import Partition, Reservation
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """The person who looks. `accounts` and `qos` are None where Slurm does not tell them."""
+    """The person who looks, from which host (empty is unknown). `accounts` and `qos` are None where nobody asked for
+    them, or Slurm does not tell them; `lineages` has each account with those above it, where these count too.
+    """
 
     user: str
     uid: int
     groups: frozenset[str]
     accounts: frozenset[str] | None = None
     qos: frozenset[str] | None = None
+    lineages: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +37,9 @@ class Access:
 YES = Access(True)
 
 
-def viewer() -> Viewer:
-    """The user of this process with all groups."""
-    user = getpass.getuser()
-    return Viewer(user, os.getuid(), frozenset(_group_names(user)))
+def viewer_of(user: str) -> Viewer:
+    """The user of this process, called `user`, with all groups."""
+    return Viewer(user, os.getuid(), frozenset(_group_names(user)), host=socket.gethostname().partition(".")[0])
 
 
 def access(partition: Partition, who: Viewer) -> Access:
@@ -45,6 +48,8 @@ def access(partition: Partition, who: Viewer) -> Access:
         return Access(False, "Only root may submit there.")
     if partition.reservation_only:
         return Access(False, "It takes jobs within a reservation only.")
+    if partition.alloc_nodes and who.host and who.host not in partition.alloc_nodes:
+        return Access(False, f"It takes jobs from other hosts than {who.host} only.")
     known: dict[str, frozenset[str] | None] = {"groups": who.groups, "accounts": who.accounts, "qos": who.qos}
     unknown = ""
     for what, names in (*partition.allow, *partition.deny):
@@ -56,9 +61,16 @@ def access(partition: Partition, who: Viewer) -> Access:
             unknown = (
                 f"It {'refuses' if denies else 'takes'} certain {what} only, and Slurm does not tell which are yours."
             )
-        elif (mine <= names and bool(mine)) if denies else not mine & names:
+            continue
+        named = {name for name in mine if names & _lineage(what, name, who)}
+        if (named == mine and bool(mine)) if denies else not named:
             return Access(False, f"It {'refuses' if denies else 'takes only'} the {what} {', '.join(sorted(names))}.")
     return Access(None, unknown) if unknown else YES
+
+
+def _lineage(what: str, name: str, who: Viewer) -> frozenset[str]:
+    """A name with those above it: from 23.11 on lists of accounts mean the accounts below them too (slurm.conf)."""
+    return frozenset({name}) | (who.lineages.get(name, frozenset()) if what == "accounts" else frozenset())
 
 
 def may_use(reservation: Reservation, who: Viewer) -> bool:
@@ -66,7 +78,7 @@ def may_use(reservation: Reservation, who: Viewer) -> bool:
     mine: Mapping[str, frozenset[str]] = {
         "users": frozenset({who.user}),
         "groups": who.groups,
-        "accounts": who.accounts or frozenset(),
+        "accounts": frozenset().union(*(_lineage("accounts", name, who) for name in who.accounts or ())),
     }
     for what, names in (
         ("users", reservation.users),

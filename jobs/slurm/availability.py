@@ -7,9 +7,11 @@ scheduler counts; what the operating system calls free plays no part.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from jobs.slurm.blocks import Block, larger, largest_block
 from jobs.slurm.records import Node, Partition
 from jobs.slurm.rules import Rules, rules_of
 from jobs.slurm.snapshot import Snapshot
@@ -37,7 +39,10 @@ _UNAVAILABLE_FLAGS = (
 
 @dataclass(slots=True)
 class GpuCount:
-    """GPUs of one type; `gpu_type` is None where Slurm names none. `unavailable` and `stranded` count by cause."""
+    """GPUs of one type; `gpu_type` is None where Slurm names none. `unavailable` and `stranded` count by cause.
+
+    `largest_block` is the best that a single job could have of them, in one partition.
+    """
 
     gpu_type: str | None
     total: int = 0
@@ -46,6 +51,7 @@ class GpuCount:
     stranded: dict[str, int] = field(default_factory=dict)
     usable: int = 0
     whole_nodes: int = 0
+    largest_block: Block | None = field(default=None, compare=False)
 
     @property
     def free(self) -> int:
@@ -69,20 +75,30 @@ class Availability:
     partitions: tuple[PartitionGpus, ...]
 
 
-def availability(snapshot: Snapshot) -> Availability:
-    """Count a snapshot's GPUs."""
+def availability(snapshot: Snapshot, now: float | None = None) -> Availability:
+    """Count a snapshot's GPUs as of `now`, an epoch second."""
     partitions = {partition.name: partition for partition in snapshot.partitions.records}
-    nodes, rules = snapshot.nodes.records, rules_of(snapshot)
+    nodes, rules = snapshot.nodes.records, rules_of(snapshot, now)
     per_partition = tuple(
         PartitionGpus(part, count_gpus((node for node in nodes if part.name in node.partitions), [part], rules))
         for part in partitions.values()
     )
-    return Availability(count_gpus(nodes, list(partitions.values()), rules), per_partition)
+    in_all = count_gpus(nodes, list(partitions.values()), rules)
+    blocks: dict[str | None, Block | None] = {}
+    for count in (count for gpus in per_partition for count in gpus.gpu_types):
+        blocks[count.gpu_type] = larger(blocks.get(count.gpu_type), count.largest_block)
+    for count in in_all:
+        count.largest_block = blocks.get(count.gpu_type)
+    return Availability(in_all, per_partition)
 
 
 def count_gpus(nodes: Iterable[Node], partitions: list[Partition], rules: Rules = _OPEN) -> tuple[GpuCount, ...]:
-    """GPUs by type over `nodes`. Usable is what the most generous of `partitions` on a node would give one more job."""
+    """GPUs by type over `nodes`. Usable is what the most generous of `partitions` on a node would give one more job.
+
+    The largest block is only known of a single partition.
+    """
     counts: dict[str | None, GpuCount] = {}
+    usable: dict[str | None, list[int]] = {}
     by_name = {part.name: part for part in partitions}
     for node in nodes:
         gates = gates_of(node, by_name)
@@ -97,10 +113,25 @@ def count_gpus(nodes: Iterable[Node], partitions: list[Partition], rules: Rules 
             drained = min(node.gpus_drained[kind], total - used[kind])
             if drained:
                 _add(count.unavailable, "drained", drained)
+            before = count.usable
             _share_out(count, node, gates, total - used[kind] - drained, rules)
+            usable.setdefault(kind, []).append(count.usable - before)
             if total and not used[kind] and not drained and _is_whole(node, gates, rules):
                 count.whole_nodes += 1
+    if len(partitions) == 1:
+        for kind, count in counts.items():
+            count.largest_block = largest_block(usable.get(kind, ()), partitions[0])
     return tuple(sorted(counts.values(), key=lambda count: (-count.total, count.gpu_type or "")))
+
+
+def contradictions(nodes: Iterable[Node]) -> tuple[str, ...]:
+    """A sentence where Slurm says two things of the GPUs in use; at most one, for all nodes."""
+    names = [node.name for node in nodes if node.contradicts]
+    if not names:
+        return ()
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    told = f"Slurm contradicts itself about the GPUs in use on {', '.join(names[:3])}{more}"
+    return (f"{told}: GresUsed, which is counted here, is not AllocTRES.",)
 
 
 def gates_of(node: Node, partitions: Mapping[str, Partition]) -> list[Partition]:
@@ -146,9 +177,15 @@ def _share_out(count: GpuCount, node: Node, gates: list[Partition], free: int, r
     if cause is not None:
         _add(count.unavailable, cause, free)
         return
-    entries = (part for part in gates if part.state == "UP" and rules.admits(part))
+    entries = [part for part in gates if part.state == "UP" and rules.admits(part)]
     best, why = max((_carried(node, part, free, rules) for part in entries), key=lambda pair: pair[0])
     count.usable += best
+    if best < free and node.name in rules.reserved_cores:
+        others = dataclasses.replace(rules, reserved_cores={})
+        without = max(_carried(node, part, free, others)[0] for part in entries)
+        if without > best:
+            _add(count.unavailable, "reserved", without - best)
+            free -= without - best
     if best < free:
         _add(count.stranded, why, free - best)
 
@@ -158,14 +195,18 @@ def _carried(node: Node, part: Partition, free: int, rules: Rules) -> tuple[int,
     if node.cpus_allocated and is_exclusive(node, part, rules):
         return 0, "exclusive"
     cpus = cpus_per_gpu(node, part, rules)
-    by_cpu = free if node.cpus is None else max(0, idle_cpus(node, part)) // cpus
+    by_cpu = free if node.cpus is None else max(0, idle_cpus(node, part, rules)) // cpus
     by_memory = _by_memory(node, part, free, cpus) if rules.memory else free
     return min(free, by_cpu, by_memory), "no CPU" if by_cpu < free else "no memory"
 
 
-def idle_cpus(node: Node, part: Partition) -> int:
-    """CPUs that one more job could have; a partition's MaxCPUsPerNode bounds them."""
-    idle = (node.cpus or 0) - (node.cpus_allocated or 0)
+def idle_cpus(node: Node, part: Partition, rules: Rules) -> int:
+    """CPUs that one more job could surely have; a partition's MaxCPUsPerNode bounds them.
+
+    Slurm does not tell which cores are allocated: those that a reservation keeps are taken to be others.
+    """
+    reserved = len(rules.reserved_cores.get(node.name, ())) * node.threads_per_core
+    idle = (node.cpus or 0) - (node.cpus_allocated or 0) - reserved
     return idle if part.max_cpus_per_node is None else min(idle, part.max_cpus_per_node)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jobs.slurm import commands, parse
-from jobs.slurm.access import viewer
+from jobs.slurm.ask_limits import LIMITS_EVERY, ask_limits
+from jobs.slurm.clock import wall_clock
+from jobs.slurm.rate_limit import calls_per_minute, was_limited
 from jobs.slurm.records import Job, Partition, Reservation
 from jobs.slurm.run import CommandFailed, CommandMissing, Runner, SlurmError, is_unreachable
 from jobs.slurm.snapshot import EMPTY, Part, Snapshot
@@ -32,10 +33,13 @@ class Cluster:
         self.runner = runner
         self.snapshot = EMPTY
         self._config: parse.Record = {}
+        self._limits_at: float | None = None
         self._down = ""
 
-    def refresh(self, *, jobs: bool = True, nodes: bool = True, mine: bool = False) -> Snapshot:
+    def refresh(self, *, jobs: bool = True, nodes: bool = True, mine: bool = False, limits: bool = False) -> Snapshot:
         """Ask for jobs, for nodes with partitions, or both. What fails keeps its last records and gains a problem.
+
+        `limits` asks for the limits on this person too, unless that was done less than LIMITS_EVERY seconds ago.
 
         Once Slurm turns out to be out of reach, the rest is not asked.
         """
@@ -50,6 +54,8 @@ class Cluster:
                 old.partitions, commands.show_partitions(), self._parse_partitions, _NO_PARTITIONS
             )
             fresh_reservations = self._read_reservations(old.reservations)
+        if limits:
+            self._read_limits()
         self.snapshot = dataclasses.replace(
             self.snapshot,
             number=old.number + 1,
@@ -102,7 +108,8 @@ class Cluster:
             cluster=config.get("ClusterName", ""),
             slurm_version=config.get("SLURM_VERSION", ""),
             select_parameters=config.get("SelectTypeParameters", ""),
-            viewer=viewer(),
+            viewer=self.runner.viewer,
+            rate_limit=calls_per_minute(config.get("SlurmctldParameters", "")),
         )
 
     def _job_fields(self) -> tuple[str, ...]:
@@ -114,9 +121,26 @@ class Cluster:
 
     def _read_reservations(self, old: Part[Reservation]) -> Part[Reservation]:
         """Reservations change seldom: they are asked for once in RESERVATIONS_EVERY seconds."""
-        if old.taken_at is not None and not old.problem and time.time() - old.taken_at < RESERVATIONS_EVERY:
+        if old.taken_at is not None and not old.problem and wall_clock() - old.taken_at < RESERVATIONS_EVERY:
             return old
         return self._read(old, commands.show_reservations(), parse.parse_reservations, _NO_RESERVATIONS)
+
+    def _read_limits(self) -> None:
+        """Where accounting is kept by slurmdbd, learn this person's accounts, QOS and limits."""
+        viewer, now = self.snapshot.viewer, wall_clock()
+        recent = self._limits_at is not None and now - self._limits_at < LIMITS_EVERY
+        if self._down or viewer is None or recent or "slurmdbd" not in self._config.get("AccountingStorageType", ""):
+            return
+        self._limits_at = now
+        try:
+            limits = ask_limits(self.runner, self._config, viewer)
+        except SlurmError as error:
+            self._note_down(error)
+            self.snapshot = dataclasses.replace(self.snapshot, limits=None, limits_problem=str(error))
+            return
+        lineages = limits.lineages if (version_tuple(self.snapshot.slurm_version) or (0, 0)) >= (23, 11) else {}
+        known = dataclasses.replace(viewer, accounts=limits.accounts, qos=limits.qos, lineages=lineages)
+        self.snapshot = dataclasses.replace(self.snapshot, viewer=known, limits=limits, limits_problem="")
 
     def _note_down(self, error: SlurmError) -> None:
         if is_unreachable(error):
@@ -138,7 +162,7 @@ class Cluster:
         records, skipped = parser(answer.text)
         if not records and answer.text.strip() != none:
             return dataclasses.replace(old, problem=f"{argv[0]} printed something that cannot be read.")
-        return Part(records, time.time(), answer.seconds, skipped)
+        return Part(records, wall_clock(), answer.seconds, skipped, rate_limited=was_limited(answer.stderr))
 
 
 def version_tuple(text: str) -> tuple[int, int] | None:

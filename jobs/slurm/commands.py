@@ -63,13 +63,46 @@ def show_partitions() -> list[str]:
 
 
 def show_reservations() -> list[str]:
-    """Reservations, running and to come."""
+    """All reservations, running and to come."""
     return ["scontrol", "--all", "show", "reservation"]
+
+
+def release() -> list[str]:
+    """The release of the commands here: `slurm 22.05.8`."""
+    return ["sinfo", "--version"]
 
 
 def show_config() -> list[str]:
     """The controller's configuration: ClusterName, SLURM_VERSION, SelectTypeParameters, ..."""
     return ["scontrol", "show", "config"]
+
+
+def calls(argv: Sequence[str]) -> int:
+    """How many calls (RPCs) of slurmctld a command makes, as its sources have it; sacct and sacctmgr ask slurmdbd."""
+    words = [word for word in argv if not word.startswith("-")]
+    if argv[0] == "scontrol":
+        return 2 if words[1:3] == ["show", "node"] else 1
+    return 0 if argv[0] in ("sacct", "sacctmgr") or list(argv) == release() else 1
+
+
+def show_assoc_mgr() -> list[str]:
+    """Associations and QOS with limits and what is used of them, from slurmctld's memory."""
+    return ["scontrol", "show", "assoc_mgr", "flags=users,assoc,qos"]
+
+
+def sacctmgr_associations(user: str) -> list[str]:
+    """A user's accounts with the QOS of each, from slurmdbd; the fields are those of ASSOCIATION_FIELDS."""
+    fields = ",".join(ASSOCIATION_FIELDS)
+    return ["sacctmgr", "-n", "-P", "show", "assoc", f"user={user}", f"format={fields}"]
+
+
+def sacctmgr_qos() -> list[str]:
+    """What slurmdbd alone tells of each QOS; the fields are those of QOS_FIELDS."""
+    return ["sacctmgr", "-n", "-P", "show", "qos", f"format={','.join(QOS_FIELDS)}"]
+
+
+ASSOCIATION_FIELDS = ("cluster", "account", "partition", "qos", "defaultqos")
+QOS_FIELDS = ("name", "flags", "maxtrespu", "maxtrespa", "maxjobspu", "maxjobspa")
 
 
 def sacct_job(job_id: str) -> list[str]:
@@ -96,6 +129,10 @@ def sbatch_test(shape: Shape, partition: str) -> list[str]:
         argv.append(f"--mem={shape.memory}M")
     if shape.time_limit is not None:
         argv.append(f"--time={int(shape.time_limit.total_seconds() // 60)}")
+    if shape.account is not None:
+        argv.append(f"--account={shape.account}")
+    if shape.qos is not None:
+        argv.append(f"--qos={shape.qos}")
     return [*argv, "--wrap=true"]
 
 

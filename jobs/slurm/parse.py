@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from jobs.slurm import hostlist
 from jobs.slurm.commands import FIELD_END, JOB_FIELDS, RECORD_END, SACCT_FIELDS
 from jobs.slurm.records import Job, Node, Partition, Reservation
 from jobs.slurm.times import is_unlimited, parse_duration, parse_time
-from jobs.slurm.tres import gpus_by_type, parse_gres, parse_memory, parse_tres, tres_gpus
+from jobs.slurm.tres import gpus_by_type, parse_gres, parse_memory, parse_tres, tres_gpus, tres_gres
 
 T = TypeVar("T")
 Record = dict[str, str]
@@ -18,6 +19,8 @@ Record = dict[str, str]
 _NOTHING = {"", "N/A", "n/a", "(null)", "None", "NONE", "None assigned", "Unknown"}
 _LINE_KEYS = ("OS", "Reason", "Comment", "Extra")
 _PAIR = re.compile(r"(?<!\S)([^\s=]+)=(\S*)")
+_CORES = re.compile(r"^ +NodeName=(\S+) CoreIDs=(\S+)$", re.MULTILINE)
+_MOST_CORES = 1 << 16
 _OLD_FLAGS = {"POWER": "POWERED_DOWN", "MAINT": "MAINTENANCE", "POWERED": "POWERED_DOWN"}
 _SUFFIX_FLAGS = {
     "*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "%": "POWERING_DOWN", "!": "POWER_DOWN",
@@ -65,7 +68,13 @@ def with_cluster_defaults(partition: Partition, config: Record) -> Partition:
 
 def parse_reservations(text: str) -> tuple[tuple[Reservation, ...], int]:
     """Reservations of `commands.show_reservations`, and how many records could not be read."""
-    return _collect(scontrol_records(text, "ReservationName"), _reservation)
+    chunks = re.split(r"^(?=ReservationName=)", text, flags=re.MULTILINE)
+    found = (
+        {**record, "": chunk.partition("\n\n")[0]}
+        for chunk in chunks
+        for record in scontrol_records(chunk, "ReservationName")
+    )
+    return _collect(found, _reservation)
 
 
 def parse_config(text: str) -> Record:
@@ -81,17 +90,18 @@ def parse_config(text: str) -> Record:
 def scontrol_records(text: str, first_key: str) -> Iterator[Record]:
     """Records of `scontrol show` in its multi-line form. OS, Reason, Comment and Extra reach to the end of their line.
 
-    A line without `Key=` continues the free text before it.
+    A line without `Key=` continues the free text before it. Lines whose record has no beginning make an empty one.
     """
-    record: Record = {}
+    record: Record | None = None
     free_key = ""
     for line in text.split("\n"):
-        if line.startswith(f"{first_key}="):
-            if record:
-                yield record
-            record, free_key = {}, ""
-        elif line and not line.startswith(" "):
+        begins = line.startswith(f"{first_key}=")
+        if (begins or not line) and record is not None:
+            yield record
+            record, free_key = None, ""
+        if not begins and not line.startswith(" "):
             continue
+        record = {} if record is None else record
         stripped = line.strip()
         key, found, value = stripped.partition("=")
         if found and key in _LINE_KEYS:
@@ -103,7 +113,7 @@ def scontrol_records(text: str, first_key: str) -> Iterator[Record]:
             free_key = ""
         elif stripped and free_key:
             record[free_key] += " " + stripped
-    if record:
+    if record is not None:
         yield record
 
 
@@ -164,6 +174,13 @@ def _job_gpus(record: Record) -> tuple[int | None, str | None]:
     return (None if whole_nodes else 0), None
 
 
+def _memory_per_node(record: Record) -> int | None:
+    """MiB of tres-alloc over the nodes; None for a default of whole nodes, which squeue shows as 0."""
+    memory = parse_memory(parse_tres(record["tres-alloc"]).get("mem", ""))
+    nodes = _int(record["NumNodes"])
+    return None if memory is None or not nodes or record["MinMemory"] == "0" else -(-memory // nodes)
+
+
 def _job(record: Record) -> Job:
     job_id = record["JobID"]
     if not job_id:
@@ -202,6 +219,7 @@ def _job(record: Record) -> Job:
         stderr=_some(record["STDERR"]) or "",
         batch_host=_some(record["BatchHost"]),
         restarts=_int(record["RestartCnt"]),
+        memory_per_node=_memory_per_node(record),
     )
 
 
@@ -245,7 +263,9 @@ def _sacct_job(record: Record) -> Job:
 
 def _node(record: Record) -> Node:
     state, flags = parse_node_state(record["State"])
-    used = record.get("GresUsed")
+    used, allocated = record.get("GresUsed"), record.get("AllocTRES", "")
+    tracked = any(key.partition(":")[0] == "gres/gpu" for key in parse_tres(record.get("CfgTRES", "")))
+    unknown = tres_gres(allocated) if tracked else None
     return Node(
         name=record["NodeName"],
         state=state,
@@ -256,10 +276,11 @@ def _node(record: Record) -> Node:
         memory=_node_memory(record),
         memory_allocated=_int(record.get("AllocMem", "")),
         gres=parse_gres(record.get("Gres", "")),
-        gres_used=None if used is None else parse_gres(used),
+        gres_used=unknown if used is None else parse_gres(used),
         gres_drain=parse_gres(record.get("GresDrain", "")),
         threads_per_core=_int(record.get("ThreadsPerCore", "")) or 1,
         owner=_some(record.get("Owner", "")),
+        gpus_accounted=(tres_gpus(parse_tres(allocated))[0] or 0) if tracked else None,
         features=tuple(part for part in (_some(record.get("ActiveFeatures", "")) or "").split(",") if part),
         reason=_some(record.get("Reason", "")) or "",
         version=_some(record.get("Version", "")),
@@ -295,13 +316,21 @@ def parse_node_state(text: str) -> tuple[str, frozenset[str]]:
 
 
 def _lists(record: Record, verb: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """(what, names) of AllowGroups, AllowAccounts, AllowQos, AllocNodes and their Deny forms; ALL is no restriction."""
+    """(what, names) of AllowGroups, AllowAccounts, AllowQos and their Deny forms; ALL is no restriction."""
     found = []
     for what in ("Groups", "Accounts", "Qos"):
         names = record.get(verb + what, "ALL")
         if names not in ("ALL", "(null)", ""):
             found.append((what.lower(), frozenset(names.split(","))))
     return tuple(found)
+
+
+def _hosts(text: str) -> frozenset[str]:
+    """The hosts of a list; none for ALL, and for a list that cannot be read."""
+    try:
+        return frozenset() if text == "ALL" or text in _NOTHING else frozenset(hostlist.expand(text))
+    except ValueError:
+        return frozenset()
 
 
 def _reservation(record: Record) -> Reservation:
@@ -317,7 +346,20 @@ def _reservation(record: Record) -> Reservation:
         users=names("Users"),
         groups=names("Groups"),
         accounts=names("Accounts"),
+        cores={name: _ids(ids) for name, ids in _CORES.findall(record.get("", ""))},
     )
+
+
+def _ids(text: str) -> frozenset[int]:
+    """Core ids of `0-3,8`. Raises ValueError for other text, and for more ids than any node has cores."""
+    found: set[int] = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        ids = range(int(low), int(high or low) + 1)
+        if len(ids) > _MOST_CORES:
+            raise ValueError(f"too many cores: {part}")
+        found.update(ids)
+    return frozenset(found)
 
 
 def _partition(record: Record) -> Partition:
@@ -347,4 +389,6 @@ def _partition(record: Record) -> Partition:
         reservation_only=record.get("ReqResv") == "YES",
         allow=_lists(record, "Allow"),
         deny=_lists(record, "Deny"),
+        alloc_nodes=_hosts(record.get("AllocNodes", "ALL")),
+        qos=_some(record.get("QoS", "")),
     )

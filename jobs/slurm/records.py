@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from jobs.slurm.tres import Gres, gpus_by_type, gpus_taken
@@ -15,7 +16,10 @@ ENDED_STATES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job, or one task of an array. `job_id` is the raw id as text; `display_id` is what squeue shows: 7_[3-20]."""
+    """A job, or one task of an array. `job_id` is the raw id as text; `display_id` is what squeue shows: 7_[3-20].
+
+    `memory_per_node` is in MiB; None is unknown, or the partition's default.
+    """
 
     job_id: str
     display_id: str
@@ -47,6 +51,7 @@ class Job:
     stderr: str
     batch_host: str | None
     restarts: int | None
+    memory_per_node: int | None = None
 
     @property
     def ended(self) -> bool:
@@ -61,7 +66,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node. `state` is the base state, `flags` the rest (DRAIN, NOT_RESPONDING, ...), spelled as since 21.08."""
+    """A node. `state` is the base state, `flags` the rest (DRAIN, NOT_RESPONDING, ...), spelled as since 21.08.
+
+    `gpus_accounted` are the GPUs of AllocTRES, None where the site does not track gres/gpu, as most do not.
+    """
 
     name: str
     state: str
@@ -79,6 +87,7 @@ class Node:
     gres_drain: tuple[Gres, ...] = ()
     threads_per_core: int = 1
     owner: str | None = None
+    gpus_accounted: int | None = None
 
     @property
     def state_text(self) -> str:
@@ -99,6 +108,13 @@ class Node:
         return None if self.gres_used is None else _match_used(self.gpus, gpus_taken(self.gres_used))
 
     @property
+    def contradicts(self) -> bool:
+        """Whether GresUsed and AllocTRES disagree, though both come in one answer."""
+        if self.gres_used is None or self.gpus_accounted is None:
+            return False
+        return sum(gpus_by_type(self.gres_used).values()) != self.gpus_accounted
+
+    @property
     def gpus_drained(self) -> dict[str | None, int]:
         """Configured GPUs per type that take no new jobs (GresDrain)."""
         return _match_used(self.gpus, gpus_by_type(self.gres_drain))
@@ -106,7 +122,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Nodes kept for some people or for maintenance. Names in `users` and the like may start with `-` to deny."""
+    """Nodes kept for some people or for maintenance. Names in `users` and the like may start with `-` to deny.
+
+    `cores` has the ids of the cores that are kept, by node; where it is empty, the nodes are kept whole.
+    """
 
     name: str
     start: datetime | None
@@ -116,6 +135,7 @@ class Reservation:
     users: tuple[str, ...]
     groups: tuple[str, ...]
     accounts: tuple[str, ...]
+    cores: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     def active(self, now: float) -> bool:
         """Whether it holds its nodes at `now`, an epoch second."""
@@ -126,7 +146,10 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition with the limits that decide whether a job may start there. None is "no limit" or unknown."""
+    """A partition with the limits that decide whether a job may start there. None is "no limit" or unknown.
+
+    `alloc_nodes` are the hosts from which jobs are taken; none means all.
+    """
 
     name: str
     is_default: bool
@@ -150,6 +173,8 @@ class Partition:
     reservation_only: bool = False
     allow: tuple[tuple[str, frozenset[str]], ...] = ()
     deny: tuple[tuple[str, frozenset[str]], ...] = ()
+    alloc_nodes: frozenset[str] = frozenset()
+    qos: str | None = None
 
 
 def _match_used(configured: dict[str | None, int], used: dict[str | None, int]) -> dict[str | None, int]:

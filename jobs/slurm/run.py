@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import selectors
 import shlex
@@ -13,6 +14,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from jobs.slurm.access import Viewer, viewer_of
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds. MessageTimeout is 10 s by default and a client may try two controllers."""
@@ -100,10 +103,9 @@ class CommandLog:
         self.total += 1
         self.entries.append(entry)
 
-    def per_minute(self, now: float | None = None) -> int:
-        """How many commands were started in the last 60 s."""
-        since = (time.time() if now is None else now) - 60.0
-        return sum(1 for entry in tuple(self.entries) if entry.at >= since)
+    def last_minute(self, now: float) -> tuple[LogEntry, ...]:
+        """The commands that began in the 60 s before `now`, an epoch second."""
+        return tuple(entry for entry in tuple(self.entries) if entry.at >= now - 60.0)
 
 
 _UNREACHABLE = (
@@ -154,7 +156,12 @@ def failure_sentence(answer: Answer) -> str:
 
 
 class Runner:
-    """Starts commands and keeps the log. One runner is shared by all threads of a process."""
+    """Starts commands and keeps the log. One runner is shared by all threads of a process.
+
+    `replay_of` is the epoch second at which the answers of a replay were recorded; None where a cluster is asked.
+    """
+
+    replay_of: float | None = None
 
     def __init__(self, environ: Mapping[str, str] | None = None, log: CommandLog | None = None) -> None:
         self.environ = clean_environment(os.environ if environ is None else environ)
@@ -162,6 +169,16 @@ class Runner:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closed = False
+
+    @property
+    def user(self) -> str:
+        """The login name whose jobs are "mine"."""
+        return getpass.getuser()
+
+    @property
+    def viewer(self) -> Viewer:
+        """Who asks, with all groups; a directory service may take its time."""
+        return viewer_of(self.user)
 
     def run(
         self,

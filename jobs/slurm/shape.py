@@ -20,6 +20,8 @@ class Shape:
     cpus_per_task: int | None = None
     memory: int | None = None
     time_limit: timedelta | None = None
+    account: str | None = None
+    qos: str | None = None
 
     def cpus_on(self, node: Node, part: Partition, rules: Rules) -> int:
         """CPUs on a node: of all tasks, no fewer than the partition's DefCpuPerGPU gives, in whole cores."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from jobs.slurm.access import Viewer
+from jobs.slurm.limits import Limits
 from jobs.slurm.records import Job, Node, Partition, Reservation
 
 T = TypeVar("T")
@@ -16,7 +17,7 @@ class Part(Generic[T]):
     """One kind of record. `taken_at` is the epoch second of the last good answer, None before the first.
 
     `problem` is why the newest attempt failed; the records are then those of the last good one. `skipped` records could
-    not be read.
+    not be read. `rate_limited`: the controller made the command wait because this person asks too often.
     """
 
     records: tuple[T, ...] = ()
@@ -24,11 +25,15 @@ class Part(Generic[T]):
     seconds: float = 0.0
     skipped: int = 0
     problem: str | None = None
+    rate_limited: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """What is known of the cluster. A newer one has a higher `number`."""
+    """What is known of the cluster. A newer one has a higher `number`. `rate_limit` is in calls per minute.
+
+    `limits` are those on the viewer; None where nobody asked, or for `limits_problem`.
+    """
 
     number: int
     cluster: str
@@ -39,6 +44,9 @@ class Snapshot:
     reservations: Part[Reservation] = Part()
     select_parameters: str = ""
     viewer: Viewer | None = None
+    rate_limit: float | None = None
+    limits: Limits | None = None
+    limits_problem: str = ""
 
     @property
     def problems(self) -> tuple[str, ...]:

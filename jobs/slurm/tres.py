@@ -15,6 +15,7 @@ _MEMORY = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)([KMGTP]?)[cn]?\Z", re.ASCII | r
 _ENTRIES = re.compile(r"(?:[^,(]|\([^)]*\)?)+")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _SHARE = re.compile(r"(\d{1,9})/(\d{1,9})", re.ASCII)
+_MIG = re.compile(r"(?:^|[^0-9a-z])\d+g\.\d+gb", re.IGNORECASE)
 _SHARED = ("shard", "mps")
 _MIB = {"K": 2**-10, "": 1, "M": 1, "G": 2**10, "T": 2**20, "P": 2**30}
 
@@ -63,6 +64,11 @@ def _busy(brackets: str) -> int:
     return sum(1 for used, _ in _SHARE.findall(brackets) if int(used))
 
 
+def is_mig(gpu_type: str | None) -> bool:
+    """Whether a type is a MIG profile: `1g.10gb`, `nvidia_a100_80gb_pcie_1g.10gb`."""
+    return gpu_type is not None and _MIG.search(gpu_type) is not None
+
+
 def gpus_by_type(entries: tuple[Gres, ...]) -> dict[str | None, int]:
     """GPUs per type; the same type twice is a sum."""
     counts: dict[str | None, int] = {}
@@ -101,6 +107,14 @@ def tres_gpus(tres: dict[str, str]) -> tuple[int | None, str | None]:
     if total is not None:
         return total, kind
     return (sum(counts), kind) if counts else (None, None)
+
+
+def tres_gres(text: str) -> tuple[Gres, ...]:
+    """The GPUs of a TRES string by type, as entries of GresUsed; those without a type as one without."""
+    tres = parse_tres(text)
+    typed = [Gres("gpu", key.split(":", 1)[1], _number(value) or 0) for key, value in tres.items()
+             if key.startswith("gres/gpu:")]  # fmt: skip
+    return tuple(typed) or (Gres("gpu", None, _number(tres.get("gres/gpu", "")) or 0),)
 
 
 def _number(text: str) -> int | None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slurm
 
 Env = dict[str, str]
 ROOT = Path(__file__).parents[2]
-GPU = {"gpu_type", "total", "allocated", "unavailable", "stranded", "usable", "whole_nodes"}
+GPU = {"gpu_type", "total", "allocated", "unavailable", "stranded", "usable", "whole_nodes", "largest_block"}
 ESC_NAME = "\x1b[31mred\x1b]0;title\x07"
 
 
@@ -366,7 +366,7 @@ def test_fit_says_where_a_shape_starts_and_the_controller_agrees(env: Env) -> No
     answer = json.loads(out)
     assert answer["shape"] == {
         "nodes": 2, "gpus_per_node": 4, "gpu_type": None, "ntasks_per_node": 4, "cpus_per_task": None,
-        "memory_mib": None, "time_limit_s": 3600,
+        "memory_mib": None, "time_limit_s": 3600, "account": None, "qos": None,
     }  # fmt: skip
     places = {place["partition"]: place for place in answer["placements"]}
     assert {name: place["starts_now"] for name, place in places.items()} == {

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from console.bars import PARTS, bar_lines, count_parts
+from console.bars import PARTS, bar_lines, count_parts, largest, subtraction
 from jobs.slurm.availability import GpuCount
+from jobs.slurm.blocks import Block
 
 CAUSES = st.dictionaries(st.sampled_from(["down", "drained", "no CPU"]), st.integers(1, 5000), max_size=3)
 NUMBERS = st.integers(0, 50_000)
@@ -85,3 +86,22 @@ def test_a_wide_terminal_shows_the_whole_nodes() -> None:
     assert "8 usable of 8" in bar_lines((count,), 80)[0].plain
     assert "1 whole node" in bar_lines((count,), 100)[0].plain
     assert "whole" not in bar_lines((count,), 99)[0].plain
+
+
+def test_the_subtraction_is_shown_with_the_largest_cause_first() -> None:
+    count = GpuCount("a100", 16, 6, {"drained": 1, "down": 3}, {"no CPU": 2}, 4)
+    assert subtraction(count) == "16 - 6 allocated - 3 down - 2 no CPU - 1 drained = 4 usable"
+    assert subtraction(GpuCount("a100", 4, usable=4)) == "4 = 4 usable"
+
+
+@given(gpu_counts())
+def test_the_subtraction_adds_up(count: GpuCount) -> None:
+    left, _, right = subtraction(count).partition(" = ")
+    first, *others = left.split(" - ")
+    assert int(first) - sum(int(part.partition(" ")[0]) for part in others) == int(right.partition(" ")[0])
+
+
+def test_the_largest_job_is_told_where_there_is_one() -> None:
+    count = GpuCount("a100", 16, usable=4, largest_block=Block(1, 4, "main"))
+    assert largest(count) == "one job could have 1 node x 4 GPUs in main"
+    assert largest(GpuCount("a100", 16)) == ""

@@ -13,7 +13,7 @@ from pictures import HOSTILE_NAMES, NOON, job, node, partition, snapshot
 from console.plain import gpus_data, job_data, job_detail_data, nodes_data, partitions_data
 from jobs.slurm.snapshot import EMPTY
 
-GPU = {"gpu_type", "total", "allocated", "unavailable", "stranded", "usable", "whole_nodes"}
+GPU = {"gpu_type", "total", "allocated", "unavailable", "stranded", "usable", "whole_nodes", "largest_block"}
 JOB = {
     "job_id", "array_job_id", "array_task_id", "name", "user", "partition", "state", "reason", "nodes", "gpus",
     "submit_time", "start_time", "time_limit_s",
@@ -104,11 +104,13 @@ def test_a_job_has_the_fields_that_scripts_read() -> None:
 
 
 def test_the_start_of_a_pending_job_is_an_estimate() -> None:
-    data = job_detail_data(job(state="PENDING", reason="Priority", start_time=NOON), "/a.out", None, None)
+    data = job_detail_data(
+        job(state="PENDING", reason="Priority", start_time=NOON), ("It waits.", "Behind 3."), (), "/a.out", None, None
+    )
     assert set(data) >= DETAIL
     assert (data["start_time"], data["estimated_start"]) == (None, "2026-03-01T12:00:00+00:00")
-    assert data["why_pending"].endswith("(Priority)")
-    running = job_detail_data(job(), "/a.out", "/a.err", {"step": 1})
+    assert data["why_pending"] == "It waits. Behind 3."
+    running = job_detail_data(job(), (), (), "/a.out", "/a.err", {"step": 1})
     assert (running["why_pending"], running["estimated_start"], running["stderr"]) == (None, None, "/a.err")
 
 

@@ -56,7 +56,7 @@ def test_nothing_that_a_terminal_obeys_reaches_a_pipe(name: str, capsys: pytest.
     complain(name)
     told = capsys.readouterr()
     assert not set(told.out + told.err) & set("\x1b\t\x9b\udcff\udcfe\u202e")
-    assert len(told.out.splitlines()) == 2 + 2 + 2 + 1
+    assert len(told.out.splitlines()) == 2 + 2 + 4 + 1
     assert len(told.err.splitlines()) == 1
 
 

@@ -98,18 +98,18 @@ def test_other_fields_have_fixed_choices_or_none() -> None:
 @pytest.mark.parametrize(("resources", "sentence", "style"), [
     ({"nodes": 2, "gpus_per_node": 1}, "2 of 2 nodes of a100 have room: it starts now.", "green"),
     ({"nodes": 2, "gpus_per_node": 2, "gpu_type": "a100"},
-     ("It would wait. 1 of 2 nodes have room, 2 are needed: n2 has 1 of 2 GPUs free. "
-      "With 1 GPUs per node it starts now."), "yellow"),
+     ("It would wait. 1 of 2 nodes has room, 2 are needed: n2 has 1 of 2 GPUs free. "
+      "With 1 GPU per node it starts now."), "yellow"),
     ({"nodes": 3, "gpus_per_node": 1},
      "It could never start: Only 2 nodes could ever hold this shape, 3 are needed. On 2 nodes it starts now.",
      "bold red"),
     ({"nodes": 1, "gpus_per_node": 8},
-     ("It could never start: Only 0 nodes could ever hold this shape, 1 are needed. "
+     ("It could never start: No node could ever hold this shape. "
       "With 4 GPUs per node it starts now."), "bold red"),
     ({"nodes": 1, "time_limit": "2-00"},
      ("It could never start: The time limit is over the 1-00:00:00 that the partition allows. "
       "With a time limit of at most 1-00:00:00 it starts now."), "bold red"),
-    ({"nodes": 1, "cpus_per_task": 60}, "1 of 2 nodes of a100 have room: it starts now.", "green"),
+    ({"nodes": 1, "cpus_per_task": 60}, "1 of 2 nodes of a100 has room: it starts now.", "green"),
 ])  # fmt: skip
 def test_the_fit_is_told_in_words(resources: dict[str, object], sentence: str, style: str) -> None:
     told, colour = fit_sentence(lab(), spec(**resources))

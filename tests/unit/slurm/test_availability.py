@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slurm_text import RELEASES, capture, node, partition
+from slurm_text import RELEASES, capture, node, node_text, partition
 
 from jobs.slurm.access import Viewer
-from jobs.slurm.availability import GpuCount, availability, count_gpus
+from jobs.slurm.availability import GpuCount, availability, contradictions, count_gpus
 from jobs.slurm.parse import parse_nodes, parse_partitions
 from jobs.slurm.records import Node, Partition
 from jobs.slurm.snapshot import EMPTY, Part, Snapshot
@@ -287,3 +287,31 @@ def test_a_node_owned_by_another_user_has_no_room(owner: str, usable: int) -> No
     seen = dataclasses.replace(picture((found,), (MAIN,)), viewer=Viewer("alice", 1000, frozenset()))
     (gpus,) = availability(seen).gpu_types
     assert gpus.usable == usable
+
+
+TRACKED = {"CfgTRES": "cpu=64,mem=500G,billing=64,gres/gpu=4,gres/gpu:a100=4"}
+
+
+def test_without_gres_used_the_accounted_gpus_count() -> None:
+    found = node(**TRACKED, AllocTRES="cpu=3,mem=9G,gres/gpu=3,gres/gpu:a100=3", State="MIXED", CPUAlloc="3")
+    told = dataclasses.replace(found, gres_used=None)
+    text = node_text(**TRACKED, AllocTRES="cpu=3,mem=9G,gres/gpu=3,gres/gpu:a100=3", State="MIXED", CPUAlloc="3")
+    (without,), _ = parse_nodes(text.replace("   GresUsed=gpu:a100:0(IDX:N/A)\n", ""))
+    assert (count(without).allocated, count(without).usable) == (3, 1)
+    assert count(told).unavailable == {"use unknown": 4}
+
+
+@pytest.mark.parametrize(
+    ("used", "allocated", "told"),
+    [
+        ("gpu:a100:3(IDX:0-2)", "cpu=3,gres/gpu=3,gres/gpu:a100=3", False),
+        ("gpu:a100:3(IDX:0-2)", "cpu=3,gres/gpu=1,gres/gpu:a100=1", True),
+        ("gpu:a100:0(IDX:N/A)", "", False),
+        ("gpu:a100:2(IDX:0-1)", "", True),
+    ],
+)
+def test_two_different_answers_are_told_and_gres_used_counts(used: str, allocated: str, told: bool) -> None:
+    found = node("gpu07", **TRACKED, GresUsed=used, AllocTRES=allocated, State="MIXED")
+    assert bool(contradictions([found])) is told
+    assert count(found).allocated == int(used.split(":")[2][0])
+    assert not contradictions([node(GresUsed=used, AllocTRES="cpu=3", State="MIXED")])

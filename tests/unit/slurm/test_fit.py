@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from slurm_text import node, partition
 
 from jobs.slurm.access import Viewer
-from jobs.slurm.fit import Placement, nodes_fitting, placements
+from jobs.slurm.availability import availability
+from jobs.slurm.fit import Placement, nodes_fitting, other_types, placements
+from jobs.slurm.parse import parse_reservations
 from jobs.slurm.records import Node, Partition, Reservation
 from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Part, Snapshot
@@ -131,14 +133,23 @@ def test_each_shortfall_is_said_with_its_node_and_numbers() -> None:
     found = place(picture(nodes), Shape(nodes=2, gpus_per_node=4, ntasks_per_node=4))
     assert (found.fitting, found.possible, found.starts_now) == (1, 5, False)
     (why,) = found.why
-    assert why.startswith("1 of 5 nodes have room, 2 are needed: ")
+    assert why.startswith("1 of 5 nodes has room, 2 are needed: ")
     for text in ("n2 has 1 of 4 GPUs free", "n3 has 4 GPUs free but no memory left",
                  "n4 has 4 GPUs free but only 2 of 4 CPUs", "n5 is drained"):  # fmt: skip
         assert text in why
-    assert (
-        found.levers == ("With 2 GPUs per node it starts now.", "On 1 node it starts now.")
-        or "On 1 node" in found.levers[-1]
-    )
+    assert found.levers == ("With 2 GPUs per node it starts now.", "On 1 node it starts now.")
+
+
+def test_another_type_is_named_where_it_would_start() -> None:
+    nodes = picture([
+        node("n1", State="DOWN"),
+        node("n2", Gres="gpu:h100:8", GresUsed="gpu:h100:0(IDX:N/A)"),
+        node("n3", Gres="gpu:l40s:2", GresUsed="gpu:l40s:0(IDX:N/A)"),
+        node("n4", Gres="gpu:4", GresUsed="gpu:0"),
+    ])  # fmt: skip
+    found = other_types(nodes, Shape(gpus_per_node=4, gpu_type="a100"), NOW)
+    assert [(place.partition.name, place.gpu_type) for place in found] == [("main", "h100")]
+    assert other_types(nodes, Shape(gpus_per_node=4), NOW) == []
 
 
 def test_a_limit_over_the_partitions_names_the_limit() -> None:
@@ -153,19 +164,78 @@ def test_a_reservation_to_come_bounds_the_time_limit() -> None:
     nodes = dataclasses.replace(nodes, reservations=Part((reservation("maint", 7200, "n[1-2]", "MAINT"),)))
     assert place(nodes, Shape(gpus_per_node=1, time_limit=timedelta(hours=1))).starts_now
     found = place(nodes, Shape(gpus_per_node=1, time_limit=timedelta(hours=3)))
-    assert "n1, n2 is kept by reservation maint from" in found.why[0]
+    assert "n1, n2 are kept by reservation maint from" in found.why[0]
     assert found.levers[0] == "With a time limit of at most 2:00:00 it starts now."
 
 
-def test_a_reservation_of_mine_does_not_stand_in_my_way() -> None:
+@pytest.mark.parametrize("flags", ["SPEC_NODES", "SPEC_NODES,FLEX", "SPEC_NODES,MAGNETIC", "SPEC_NODES,TIME_FLOAT"])
+@pytest.mark.parametrize("user", ["alice", "bob"])
+def test_a_reservation_to_come_stands_in_everyones_way(flags: str, user: str) -> None:
+    """Tried on 22.05.8: a job that does not name it never runs into it, its own users' neither."""
     nodes = dataclasses.replace(
         picture([node("n1")]),
-        reservations=Part((reservation("mine", 600, "n1"),)),
-        viewer=Viewer("alice", 1000, frozenset({"users"})),
+        reservations=Part((reservation("course", 600, "n1", flags),)),
+        viewer=Viewer(user, 1000, frozenset({"users"})),
     )
-    assert place(nodes, Shape(time_limit=timedelta(hours=3))).starts_now
-    other = dataclasses.replace(nodes, viewer=Viewer("bob", 1001, frozenset({"users"})))
-    assert not place(other, Shape(time_limit=timedelta(hours=3))).starts_now
+    assert not place(nodes, Shape(time_limit=timedelta(hours=3))).starts_now
+    assert place(nodes, Shape(time_limit=timedelta(minutes=10))).starts_now
+
+
+@pytest.mark.parametrize(
+    ("flags", "user", "starts"),
+    [("SPEC_NODES", "alice", False), ("MAGNETIC", "alice", True), ("MAGNETIC", "bob", False)],
+)
+def test_a_running_reservation_of_mine_takes_my_jobs_by_itself_only_if_magnetic(
+    flags: str, user: str, starts: bool
+) -> None:
+    nodes = dataclasses.replace(
+        picture([node("n1")]),
+        reservations=Part((reservation("mine", -600, "n1", flags),)),
+        viewer=Viewer(user, 1000, frozenset({"users"})),
+    )
+    found = place(nodes, Shape(time_limit=timedelta(minutes=3)))
+    assert found.starts_now is starts
+    told = "Nodes of your reservation mine are left out: name it with --reservation=mine."
+    assert (told in found.notes) is (user == "alice" and not starts)
+
+
+# Tried on 22.05.8: with 61 of 64 cores kept for others, a job of 3 tasks runs on the node and one of 4 waits.
+CORES = """ReservationName=cores StartTime={start} EndTime={end} Duration=01:00:00
+   Nodes=n1 NodeCnt=1 CoreCnt=61 Features=(null) PartitionName=main Flags=SPEC_NODES
+     NodeName=n1 CoreIDs=0-60
+   TRES=cpu=61
+   Users=nobody Groups=(null) Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a
+   MaxStartDelay=(null)
+
+"""
+
+
+@pytest.mark.parametrize("start", [NOW - 60, NOW + 600])
+def test_a_reservation_of_cores_leaves_the_rest_of_its_node(start: float) -> None:
+    found, skipped = parse_reservations(CORES.format(start=int(start), end=int(NOW + 3600)))
+    assert skipped == 0
+    nodes = dataclasses.replace(picture([node("n1"), node("n2", State="DOWN")]), reservations=Part(found))
+    for tasks, starts in ((3, True), (4, False)):
+        shape = Shape(ntasks_per_node=tasks, time_limit=timedelta(minutes=30))
+        assert place(nodes, shape).starts_now is starts
+    short = Shape(ntasks_per_node=4, time_limit=timedelta(minutes=10))
+    assert place(nodes, short).starts_now is (start > NOW)
+
+
+def test_gpus_that_reserved_cores_leave_without_cpus_are_reserved() -> None:
+    found, _ = parse_reservations(CORES.format(start=int(NOW - 60), end=int(NOW + 3600)))
+    nodes = dataclasses.replace(picture([node("n1"), node("n2")]), reservations=Part(found))
+    (count,) = availability(nodes, NOW).gpu_types
+    assert (count.usable, count.unavailable, count.stranded) == (7, {"reserved": 1}, {})
+
+
+def test_overlapping_reservations_of_cores_keep_each_core_once() -> None:
+    text = CORES.format(start=int(NOW - 60), end=int(NOW + 3600))
+    other = text.replace("=cores", "=more").replace("0-60", "60-61")
+    found, skipped = parse_reservations(text + other)
+    assert ([sorted(r.cores["n1"])[-1] for r in found], skipped) == ([60, 61], 0)
+    nodes = dataclasses.replace(picture([node("n1")]), reservations=Part(found))
+    assert [place(nodes, Shape(ntasks_per_node=tasks)).starts_now for tasks in (2, 3)] == [True, False]
 
 
 def test_a_partition_that_refuses_the_user_starts_nothing_of_theirs() -> None:
@@ -177,5 +247,21 @@ def test_a_partition_that_refuses_the_user_starts_nothing_of_theirs() -> None:
 def test_memory_that_is_asked_for_must_be_free_and_the_lever_says_how_much_is() -> None:
     nodes = picture([node("n1", AllocMem="500000", State="MIXED", CPUAlloc="1")])
     found = place(nodes, Shape(memory=64_000))
-    assert "only 12000 MiB of memory left" in found.why[0]
-    assert found.levers == ("With at most 12000 MiB per node it starts now.",)
+    assert "n1 has only 11G of memory left" in found.why[0]
+    assert found.levers == ("With --mem=11G it starts now.",)
+
+
+@pytest.mark.parametrize(("gpus", "tasks", "cpus", "starts_on_20_11"), [
+    (1, 1, 8, True), (1, 1, 6, True), (1, 1, 5, False), (2, 2, 6, True), (2, 2, 5, False), (2, 1, 12, True),
+    (1, 1, None, False), (1, 4, None, False), (1, 8, None, True), (1, 8, 1, True), (1, 4, 1, False), (0, 1, 1, True),
+])  # fmt: skip
+def test_slurm_20_11_refuses_fewer_cpus_than_the_default_for_the_gpus(
+    gpus: int, tasks: int, cpus: int | None, starts_on_20_11: bool
+) -> None:
+    """As sbatch of 20.11.4 answered for each of these with DefCpuPerGPU=6."""
+    main = partition("main", Default="YES", JobDefaults="DefCpuPerGPU=6")
+    shape = Shape(gpus_per_node=gpus, ntasks_per_node=tasks, cpus_per_task=cpus)
+    newer = picture([node()], main)
+    assert place(newer, shape).starts_now
+    found = place(dataclasses.replace(newer, slurm_version="20.11.4"), shape)
+    assert (found.starts_now, found.never) == (starts_on_20_11, not starts_on_20_11)
