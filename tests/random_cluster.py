@@ -48,8 +48,10 @@ class RandomCluster:
         self.partitions = list(self._partitions)
 
     def slurm_conf(self, text: str) -> str:
-        """The sandbox's slurm.conf with these nodes and partitions, and a scheduler that looks every second."""
+        """The sandbox's slurm.conf with these nodes and partitions, a scheduler that looks every second, and nodes that
+        stay down when they are set so (ReturnToService=2 brings them back when they next register)."""
         text = text.replace("sched_interval=2,bf_interval=2", "sched_interval=1,bf_interval=1")
+        text = text.replace("ReturnToService=2", "ReturnToService=1")
         text = text.replace("SelectTypeParameters=CR_Core_Memory", f"SelectTypeParameters={self._select}")
         lines = [line for line in text.splitlines() if not line.startswith("PartitionName=")]
         for index, line in enumerate(lines):
