@@ -28,10 +28,12 @@ def join(argv: Iterable[str]) -> str:
 
 
 def directive(option: str, value: object = None) -> str:
-    """One #SBATCH line. sbatch undoes backslashes and quotes, takes a bare # as a comment, and expands nothing."""
+    """One #SBATCH line. sbatch undoes backslashes and quotes, takes a bare # as a comment, and expands nothing. In
+    20.11 a line with `hetjob` or `packjob` anywhere begins another component of a heterogeneous job (sbatch(1))."""
     if value is None:
         return f"#SBATCH --{option}"
     text = str(value)
     if not _PLAIN.fullmatch(text):
         text = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    text = text.replace("hetjob", "het\\job").replace("packjob", "pack\\job")
     return f"#SBATCH --{option}={text}"

@@ -62,7 +62,8 @@ def wait_for_state(env: Mapping[str, str], job_id: str, *states: str, timeout: f
 def settled(env: Mapping[str, str]) -> bool:
     """Whether no node is still cleaning up, not heard of since it was resumed, or kept by the backfill's last round."""
     nodes = slurm(env, "scontrol", "show", "node")
-    return not any(flag in nodes for flag in ("COMPLETING", "NOT_RESPONDING", "PLANNED"))
+    busy = re.search(r"\bState=\S*(COMPLETING|NOT_RESPONDING|PLANNED|\*)", nodes)  # 20.11 marks silent nodes with *
+    return busy is None
 
 
 def processes_naming(directory: Path) -> dict[int, str]:

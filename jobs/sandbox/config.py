@@ -103,8 +103,8 @@ def gres_conf(layout: Layout, place: Place) -> str:
 
 def cgroup_conf(release: tuple[int, int]) -> str:
     """slurmd takes up whatever cgroups it detects, and ends where it may not. Releases from 24.05 on know `disabled`
-    (cgroup.conf(5)); before it, cgroup/v1 is the plugin that touches nothing while nothing is constrained. Before
-    21.08 there was no choice of plugins, and none is loaded unless slurm.conf asks for one."""
+    (cgroup.conf(5)); before it, cgroup/v1 is the plugin that touches nothing while nothing is constrained. Releases
+    before 21.08 have no choice of plugins, and refuse the key."""
     if release < (21, 8):
-        return ""
+        return "CgroupAutomount=no\n"
     return "CgroupPlugin=disabled\n" if release >= (24, 5) else "CgroupPlugin=cgroup/v1\n"

@@ -46,7 +46,7 @@ class Cluster:
         self._down = ""
         self._identify()
         old = self.snapshot
-        fresh_jobs = self._read(old.jobs, commands.squeue(me=mine), parse.parse_jobs) if jobs else old.jobs
+        fresh_jobs = self._read_jobs(old.jobs, mine) if jobs else old.jobs
         fresh_nodes, fresh_partitions, fresh_reservations = old.nodes, old.partitions, old.reservations
         if nodes:
             fresh_nodes = self._read(old.nodes, commands.show_nodes(), parse.parse_nodes, _NO_NODES)
@@ -76,9 +76,11 @@ class Cluster:
 
     def find_jobs(self, job_ids: Sequence[str]) -> tuple[Job, ...]:
         """Jobs by id; an array's id brings all its tasks. Raises SlurmError when Slurm cannot be asked."""
-        answer = self.runner.run(commands.squeue(job_ids=job_ids, all_states=True))
+        self._identify()
+        fields = self._job_fields()
+        answer = self.runner.run(commands.squeue(fields, job_ids=job_ids, all_states=True))
         if answer.returncode == 0:
-            jobs, _ = parse.parse_jobs(answer.text)
+            jobs, _ = parse.parse_jobs(answer.text, fields)
             if jobs:
                 return jobs
         elif "Invalid job id" not in answer.error_text:
@@ -109,6 +111,13 @@ class Cluster:
             viewer=self.runner.viewer,
             rate_limit=calls_per_minute(config.get("SlurmctldParameters", "")),
         )
+
+    def _job_fields(self) -> tuple[str, ...]:
+        return commands.job_fields(version_tuple(self.snapshot.slurm_version))
+
+    def _read_jobs(self, old: Part[Job], mine: bool) -> Part[Job]:
+        fields = self._job_fields()
+        return self._read(old, commands.squeue(fields, me=mine), lambda text: parse.parse_jobs(text, fields))
 
     def _read_reservations(self, old: Part[Reservation]) -> Part[Reservation]:
         """Reservations change seldom: they are asked for once in RESERVATIONS_EVERY seconds."""

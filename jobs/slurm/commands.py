@@ -23,15 +23,26 @@ JOB_FIELDS = (
     "PriorityLong", "Dependency", "BatchHost", "RestartCnt", "OverSubscribe", "WorkDir", "STDOUT", "STDERR", "Name",
 )  # fmt: skip
 
-
-def _job_format() -> str:
-    last = len(JOB_FIELDS) - 1
-    return ",".join(f"{name}:{RECORD_END if i == last else FIELD_END}" for i, name in enumerate(JOB_FIELDS))
+_OWN_EXCLUSIVE = (26, 5)
 
 
-def squeue(*, me: bool = False, job_ids: Sequence[str] = (), all_states: bool = False) -> list[str]:
+def job_fields(release: tuple[int, int] | None) -> tuple[str, ...]:
+    """What is asked of each job. Since 26.05 Exclusive tells of --exclusive, and OverSubscribe does not (squeue(1))."""
+    if release is None or release < _OWN_EXCLUSIVE:
+        return JOB_FIELDS
+    return tuple("Exclusive" if name == "OverSubscribe" else name for name in JOB_FIELDS)
+
+
+def _job_format(fields: tuple[str, ...]) -> str:
+    last = len(fields) - 1
+    return ",".join(f"{name}:{RECORD_END if i == last else FIELD_END}" for i, name in enumerate(fields))
+
+
+def squeue(
+    fields: tuple[str, ...] = JOB_FIELDS, *, me: bool = False, job_ids: Sequence[str] = (), all_states: bool = False
+) -> list[str]:
     """The queue: everyone's jobs, or mine, or the named ones; with `all_states` also those that just ended."""
-    argv = ["squeue", "--local", "--noheader", "--all", "-O", _job_format()]
+    argv = ["squeue", "--local", "--noheader", "--all", "-O", _job_format(fields)]
     if me:
         argv.append("--me")
     if job_ids:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from jobs.slurm.access import may_use
 from jobs.slurm.clock import wall_clock
+from jobs.slurm.cluster import version_tuple
 from jobs.slurm.levers import levers
 from jobs.slurm.limit_check import only_on_used_nodes
 from jobs.slurm.records import Node, Partition
@@ -83,7 +84,7 @@ def _scenes(snapshot: Snapshot, shape: Shape, wanted: str | None, now: float) ->
             nodes = tuple(node for node in snapshot.nodes.records if part.name in node.partitions)
             limits = snapshot.limits
             uses = () if limits is None else limits.of_job(part.name, part.qos, shape.account, shape.qos)
-            yield Scene(part, nodes, rules, coming, now, uses)
+            yield Scene(part, nodes, rules, coming, now, uses, version_tuple(snapshot.slurm_version))
 
 
 def other_types(snapshot: Snapshot, shape: Shape, now: float | None = None) -> list[Placement]:

@@ -28,9 +28,9 @@ _SUFFIX_FLAGS = {
 }  # fmt: skip
 
 
-def parse_jobs(text: str) -> tuple[tuple[Job, ...], int]:
-    """Jobs of `commands.squeue`, and how many records could not be read."""
-    return _collect(_squeue_records(text), _job)
+def parse_jobs(text: str, fields: tuple[str, ...] = JOB_FIELDS) -> tuple[tuple[Job, ...], int]:
+    """Jobs of `commands.squeue` with these fields, and how many records could not be read."""
+    return _collect(_squeue_records(text, fields), _job)
 
 
 def parse_sacct(text: str) -> tuple[tuple[Job, ...], int]:
@@ -132,13 +132,13 @@ def _collect(
     return tuple(built), skipped
 
 
-def _squeue_records(text: str) -> Iterator[Record | None]:
-    last = len(JOB_FIELDS) - 1
+def _squeue_records(text: str, fields: tuple[str, ...]) -> Iterator[Record | None]:
+    last = len(fields) - 1
     for chunk in text.split(RECORD_END + "\n"):
         if not chunk.strip("\n"):
             continue
         row = chunk.split(FIELD_END, last)
-        yield dict(zip(JOB_FIELDS, row, strict=True)) if len(row) > last else None
+        yield dict(zip(fields, row, strict=True)) if len(row) > last else None
 
 
 def _some(text: str) -> str | None:
@@ -154,7 +154,7 @@ def _job_gpus(record: Record) -> tuple[int | None, str | None]:
     """(GPUs, type) of a job. tres-alloc only has them where the site tracks gres/gpu; the requests are what is left.
 
     How many sockets a job has is not told, so that GPUs per socket make an unknown number, and so does --exclusive
-    (OverSubscribe=NO), by which a job holds all GPUs of its nodes without asking for one.
+    (OverSubscribe=NO, since 26.05 Exclusive=NODE), by which a job holds all GPUs of its nodes without asking for one.
     """
     count, kind = tres_gpus(parse_tres(record["tres-alloc"]))
     if count is not None:
@@ -170,7 +170,8 @@ def _job_gpus(record: Record) -> tuple[int | None, str | None]:
         if types:
             kind = next(iter(types)) if len(types) == 1 else None
             return (None if times is None else sum(types.values()) * times), kind
-    return (None if record["OverSubscribe"] == "NO" else 0), None
+    whole_nodes = record.get("OverSubscribe") == "NO" or record.get("Exclusive") in ("NODE", "TOPO")
+    return (None if whole_nodes else 0), None
 
 
 def _memory_per_node(record: Record) -> int | None:
@@ -362,6 +363,8 @@ def _ids(text: str) -> frozenset[int]:
 
 
 def _partition(record: Record) -> Partition:
+    """Since 26.05 Exclusive=NODE and Exclusive=USER stand for OverSubscribe=EXCLUSIVE and ExclusiveUser=YES."""
+    exclusive = record.get("Exclusive", "").split(",")
     defaults = dict(pair.split("=", 1) for pair in record.get("JobDefaults", "").split(",") if "=" in pair)
     return Partition(
         name=record["PartitionName"],
@@ -373,7 +376,7 @@ def _partition(record: Record) -> Partition:
         max_time=parse_duration(record.get("MaxTime", "")),
         default_time=parse_duration(record.get("DefaultTime", "")),
         max_nodes=_int(record.get("MaxNodes", "")),
-        oversubscribe=record.get("OverSubscribe", ""),
+        oversubscribe="EXCLUSIVE" if {"NODE", "TOPO"} & set(exclusive) else record.get("OverSubscribe", ""),
         default_mem_per_cpu=_int(record.get("DefMemPerCPU", "")),
         default_mem_per_node=parse_memory(record.get("DefMemPerNode", "")),
         default_mem_per_gpu=_int(defaults.get("DefMemPerGPU", "")),
@@ -381,7 +384,7 @@ def _partition(record: Record) -> Partition:
         priority_tier=_int(record.get("PriorityTier", "")),
         hidden=record.get("Hidden") == "YES",
         max_cpus_per_node=_int(record.get("MaxCPUsPerNode", "")),
-        exclusive_user="YES" in (record.get("ExclusiveUser"), record.get("Exclusive")),
+        exclusive_user=record.get("ExclusiveUser") == "YES" or bool({"USER", "YES"} & set(exclusive)),
         root_only=record.get("RootOnly") == "YES",
         reservation_only=record.get("ReqResv") == "YES",
         allow=_lists(record, "Allow"),

@@ -21,6 +21,7 @@ from typing import Any
 from jobs.slurm import commands
 from jobs.slurm.access import Viewer
 from jobs.slurm.clock import wall_clock
+from jobs.slurm.cluster import version_tuple
 from jobs.slurm.parse import parse_config
 from jobs.slurm.run import DEFAULT_BYTE_CAP, Answer, CommandMissing, Runner
 
@@ -44,15 +45,16 @@ class Recording:
     anonymized: bool = False
 
 
-def read_commands() -> tuple[list[str], ...]:
-    """Every command of a recording; the configuration comes first, as it tells whether Slurm can be asked at all."""
+def read_commands(fields: tuple[str, ...] = commands.JOB_FIELDS) -> tuple[list[str], ...]:
+    """Every command of a recording, the queue with these fields; the configuration comes first, as it tells whether
+    Slurm can be asked at all."""
     return (
         commands.show_config(),
         commands.release(),
         commands.show_nodes(),
         commands.show_partitions(),
         commands.show_reservations(),
-        commands.squeue(all_states=True),
+        commands.squeue(fields, all_states=True),
     )
 
 
@@ -63,9 +65,10 @@ def limit_commands(user: str) -> tuple[list[str], ...]:
 
 def record(runner: Runner) -> Recording:
     """Ask a cluster everything once. Raises SlurmError when it cannot be asked."""
-    first, *others = read_commands()
-    config = runner.check(first)
-    if "slurmdbd" in parse_config(config.text).get("AccountingStorageType", ""):
+    config = runner.check(commands.show_config())
+    known = parse_config(config.text)
+    _, *others = read_commands(commands.job_fields(version_tuple(known.get("SLURM_VERSION", ""))))
+    if "slurmdbd" in known.get("AccountingStorageType", ""):
         others += limit_commands(runner.user)
     answers = [config]
     for argv in others:

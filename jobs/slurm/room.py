@@ -36,6 +36,7 @@ class Scene:
     coming: tuple[tuple[Reservation, frozenset[str]], ...]
     now: float
     limits: tuple[LimitUse, ...] = ()
+    release: tuple[int, int] | None = None
 
 
 def gate(scene: Scene, shape: Shape, possible: int) -> list[tuple[str, bool]]:
@@ -53,7 +54,17 @@ def gate(scene: Scene, shape: Shape, possible: int) -> list[tuple[str, bool]]:
         only = f"Only {plural_nodes(possible)}" if possible else "No node"
         needed = f", {shape.nodes} {are(shape.nodes)} needed" if possible else ""
         why.append((f"{only} could ever hold this shape{needed}.", True))
+    if refusal := _too_few_cpus(scene, shape):
+        why.append((refusal, True))
     return [*why, *exceeded(scene.limits, demand_of(scene, shape))]
+
+
+def _too_few_cpus(scene: Scene, shape: Shape) -> str:
+    """20.11 refuses a job whose tasks have fewer CPUs than DefCpuPerGPU gives; 22.05 does not (both tried)."""
+    least = shape.gpus_per_node * (scene.partition.default_cpus_per_gpu or 0)
+    if scene.release is None or scene.release >= (21, 8) or shape.ntasks_per_node * (shape.cpus_per_task or 1) >= least:
+        return ""
+    return f"This release of Slurm refuses fewer CPUs than the partition's default for the GPUs, {least} per node here."
 
 
 def over_limits(scene: Scene, shape: Shape) -> bool:
@@ -91,9 +102,9 @@ def _minutes(shape: Shape, scene: Scene) -> int | None:
 
 
 def could(node: Node, shape: Shape, scene: Scene) -> bool:
-    """Whether the empty node would do. GPUs without a type may be of any one type."""
-    enough = any(total >= shape.gpus_per_node for kind, total in node.gpus.items() if shape.gpu_type in (None, kind))
-    if shape.gpus_per_node and not enough:
+    """Whether the empty node would do. GPUs asked for without a type may be of several types."""
+    gpus = sum(total for kind, total in node.gpus.items() if shape.gpu_type in (None, kind))
+    if gpus < shape.gpus_per_node:
         return False
     cpus = shape.cpus_on(node, scene.partition, scene.rules)
     most = scene.partition.max_cpus_per_node
@@ -136,14 +147,13 @@ def starts_now(scene: Scene, shape: Shape) -> bool:
 
 
 def _free_gpus(node: Node, shape: Shape) -> int | None:
-    """Free GPUs of the one type that has most of them; None when the use is unknown."""
+    """Free GPUs of the type, or of all types where none is asked for; None when the use is unknown."""
     used = node.gpus_used
     if used is None:
         return None if shape.gpus_per_node else 0
     drained = node.gpus_drained
-    return max(
-        (total - used[kind] - drained[kind] for kind, total in node.gpus.items() if shape.gpu_type in (None, kind)),
-        default=0,
+    return sum(
+        total - used[kind] - drained[kind] for kind, total in node.gpus.items() if shape.gpu_type in (None, kind)
     )
 
 

@@ -292,7 +292,7 @@ def test_another_account_has_limits_of_its_own(env: dict[str, str]) -> None:
 
 def test_access_to_a_partition_with_lists_is_known(env: dict[str, str]) -> None:
     slurm(env, "scontrol", "update", "PartitionName=cpu", "AllowAccounts=teaching")
-    slurm(env, "scontrol", "update", "PartitionName=debug", "AllowQos=long,short")
+    slurm(env, "scontrol", "update", "PartitionName=debug", "AllowQos=high,short")
     slurm(env, "scontrol", "update", "PartitionName=all", "AllowAccounts=physics")
     try:
         told = json.loads(command(env, "gpus", "--json").stdout)

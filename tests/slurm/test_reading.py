@@ -136,6 +136,11 @@ def test_gpus_per_socket_are_an_unknown_number(slurm_env: Env, cluster: Cluster,
     assert (found.gpus, found.gpu_type) == (None, "a100")
 
 
+def test_a_job_with_whole_nodes_holds_an_unknown_number_of_gpus(cluster: Cluster, submit: Submit) -> None:
+    found = job_of(cluster, submit("--hold", "--exclusive")), job_of(cluster, submit("--hold"))
+    assert [job.gpus for job in found] == [None, 0]
+
+
 NAMES = [
     "two\nlines", "ends in a newline\n", "a|b,c = d", "\x1b[31mred\x1b]0;t\x07", "[red]x[/red] [@click=app.quit]y[/]",
     "unit\x1fseparator", "$(id) `id` \"q\" 'q'", "日本語 é", os.fsdecode(b"bad \xff\xfe utf-8"), "N/A",

@@ -89,7 +89,10 @@ def test_hostile_values_arrive_as_they_were_meant(
     assert listed.rstrip("\n") == f"{name}|{job.submission.comment}"
 
 
-NAMES = ["#x", ":x", "a#b", "end\\", "hetjob", "~", "*", "[1-3]", "it's", '"', "'\"'", "a=b", "%j", " a ", "日本"]
+NAMES = [
+    "#x", ":x", "a#b", "end\\", "hetjob", "a hetjob b", "packjob", "~", "*", "[1-3]", "it's", '"', "'\"'", "a=b", "%j",
+    " a ", "日本",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

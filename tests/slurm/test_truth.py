@@ -1,6 +1,7 @@
-"""Proof against the scheduler: what `fit` and `usable` predict is tried by submitting.
+"""Proof against the scheduler: what `fit` and `usable` predict is tried by submitting, on clusters of random make.
 
-SLURMCONSOLE_TRUTH_CASES sets how many shapes are tried (default 30).
+SLURMCONSOLE_TRUTH_CASES sets how many shapes are tried (default 30), SLURMCONSOLE_TRUTH_SEED with which cluster they
+begin (default 0).
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from helpers import job_state, settled, slurm, wait_until
+from random_cluster import RandomCluster
 
 from jobs.slurm import commands
 from jobs.slurm.availability import availability
@@ -24,64 +26,49 @@ from jobs.slurm.shape import Shape
 
 pytestmark = pytest.mark.slurm
 CASES = int(os.environ.get("SLURMCONSOLE_TRUTH_CASES", "30"))
-SHAPES_PER_SCENE = 10
-PARTITIONS = ("a100", "h100", "cpu", "debug", "all")
+SEED = int(os.environ.get("SLURMCONSOLE_TRUTH_SEED", "0"))
+SHAPES_PER_CLUSTER = 15
+TYPES = ("a100", "h100", "1g.10gb")
 STARTED = ("RUNNING", "COMPLETED", "COMPLETING", "CONFIGURING")
 Env = Mapping[str, str]
 
 
-def cancel_all(env: Env) -> None:
-    slurm(env, "scancel", "--user", slurm(env, "id", "-un").strip())
-    wait_until(lambda: not slurm(env, "squeue", "-h", "-o", "%i"), 60, "the queue is empty")
-
-
-@pytest.fixture
-def scene(slurm_env: Env) -> Iterator[Env]:
-    """The session's cluster, emptied before, and afterwards as it was."""
-    cancel_all(slurm_env)
-    yield slurm_env
-    cancel_all(slurm_env)
-    for name in set(slurm(slurm_env, "sinfo", "-h", "-N", "-t", "drain", "-o", "%N").split()):
-        slurm(slurm_env, "scontrol", "update", f"NodeName={name}", "State=RESUME")
-    if "ReservationName=soon " in slurm(slurm_env, "scontrol", "show", "reservation"):
-        slurm(slurm_env, "scontrol", "delete", "ReservationName=soon")
-    wait_until(lambda: "drain" not in slurm(slurm_env, "sinfo", "-h", "-o", "%T"), 30, "all nodes are back")
-
-
-def background(env: Env, chance: random.Random, cwd: Path) -> None:
-    """Jobs that eat GPUs, CPUs or memory, drained nodes, and a reservation to come; all that starts has started."""
-    nodes = slurm(env, "sinfo", "-h", "-N", "-o", "%N").split()
-    for name in sorted(set(nodes)):
-        kind = chance.choice(("idle", "gpus", "cpus", "memory", "drain", "idle"))
-        gpus = 8 if name in ("gpu05", "gpu06") else 4
+def background(env: Env, cluster: RandomCluster, chance: random.Random, cwd: Path) -> None:
+    """Jobs that eat GPUs, CPUs or memory, nodes drained and down, reservations; all that could start has started."""
+    for name, kinds in cluster.nodes.items():
+        what = chance.choice(("idle", "idle", "gpus", "gpus", "cpus", "memory", "drain", "down"))
+        kind = chance.choice([*kinds, None])
+        gpus = f"--gres=gpu:{kind + ':' if kind else ''}{chance.randint(1, kinds[kind])}" if kind is not None else "-c4"
         options = {
-            "gpus": [f"--gpus-per-node={chance.randint(1, gpus)}"] if name.startswith("gpu") else ["-c4"],
-            "cpus": [f"-c{chance.randint(56, 64)}", "--mem=1000"],
-            "memory": [f"--mem={chance.randint(440_000, 512_000)}"],
+            "gpus": [gpus],
+            "cpus": [f"-c{chance.randint(24, 32)}", "--mem=1000"],
+            "memory": [f"--mem={chance.randint(60_000, 127_000)}"],
         }
-        if kind == "drain":
-            slurm(env, "scontrol", "update", f"NodeName={name}", "State=DRAIN", "Reason=test")
-        elif kind != "idle":
-            slurm(env, "sbatch", "-p", "all", "-w", name, "-t", "60", "-o", "/dev/null", *options[kind],
+        if what in ("drain", "down"):
+            slurm(env, "scontrol", "update", f"NodeName={name}", f"State={what.upper()}", "Reason=test")
+        elif what != "idle":
+            slurm(env, "sbatch", "-p", "all", "-w", name, "-t", "60", "-o", "/dev/null", *options[what],
                   "--wrap", "sleep 3600", cwd=cwd)  # fmt: skip
     wait_until(lambda: not slurm(env, "squeue", "-h", "-t", "PD", "-o", "%i"), 60, "the background runs")
     wait_until(lambda: settled(env), 60, "no node is planned for anything")
-    if chance.random() < 0.5:
-        slurm(env, "scontrol", "create", "reservation", "ReservationName=soon", "StartTime=now+40minutes",
-              "Duration=60", "Nodes=gpu[02-03],gpu05", "Users=daemon", "Flags=IGNORE_JOBS")  # fmt: skip
+    for index in range(chance.choice((0, 1, 1, 2))):
+        nodes = ",".join(chance.sample(sorted(cluster.nodes), chance.randint(1, 2)))
+        flags = chance.choice(("IGNORE_JOBS", "IGNORE_JOBS", "IGNORE_JOBS,MAINT"))
+        slurm(env, "scontrol", "create", "reservation", f"ReservationName=kept{index}", "Duration=60",
+              f"StartTime=now{chance.choice(('', '+40minutes'))}", f"Nodes={nodes}",
+              f"Users={chance.choice(('daemon', 'root'))}", f"Flags={flags},OVERLAP")  # fmt: skip
 
 
-def random_shape(chance: random.Random) -> tuple[str, Shape]:
-    partition = chance.choice(PARTITIONS)
-    gpus = 0 if partition == "cpu" else chance.choice((0, 1, 2, 3, 4, 8))
+def random_shape(cluster: RandomCluster, chance: random.Random) -> tuple[str, Shape]:
+    gpus = chance.choice((0, 1, 1, 2, 3, 4, 8))
     tasks = chance.choice((1, max(1, gpus)))
-    return partition, Shape(
-        nodes=chance.choice((1, 1, 2, 3)),
+    return chance.choice(cluster.partitions), Shape(
+        nodes=chance.choice((1, 1, 1, 2, 3)),
         gpus_per_node=gpus,
-        gpu_type=chance.choice((None, "a100", "h100")) if gpus and partition == "all" else None,
+        gpu_type=chance.choice((None, None, *TYPES)) if gpus else None,
         ntasks_per_node=tasks,
-        cpus_per_task=chance.choice((1, 2, 8, 30)) if tasks == 1 else chance.choice((1, 2, 4)),
-        memory=chance.choice((None, 2_000, 60_000, 300_000)),
+        cpus_per_task=chance.choice((None, 1, 2, 8, 30)) if tasks == 1 else chance.choice((None, 1, 2, 4)),
+        memory=chance.choice((None, 2_000, 60_000, 100_000)),
         time_limit=timedelta(minutes=chance.choice((5, 25, 35, 60, 1500))),
     )
 
@@ -106,35 +93,47 @@ def really_starts(env: Env, partition: str, shape: Shape, cwd: Path) -> bool:
         wait_until(lambda: settled(env), 30, "its nodes are free again")
 
 
-@pytest.mark.parametrize("seed", range(-(-CASES // SHAPES_PER_SCENE)))
-def test_what_fit_predicts_is_what_slurm_does(scene: Env, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(SEED, SEED + -(-CASES // SHAPES_PER_CLUSTER)))
+def test_what_fit_predicts_is_what_slurm_does(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    background(scene, chance, tmp_path)
+    cluster = RandomCluster(chance)
     wrong = []
-    for _ in range(SHAPES_PER_SCENE):
-        partition, shape = random_shape(chance)
-        snapshot = Cluster(Runner(scene)).refresh()
-        place = nodes_fitting(snapshot, partition, shape)
-        assert place is not None
-        if really_starts(scene, partition, shape, tmp_path) != place.starts_now:
-            wrong.append((partition, shape, place.starts_now, place.why))
+    with cluster.running(tmp_path / "sandbox") as env:
+        background(env, cluster, chance, tmp_path)
+        for _ in range(min(SHAPES_PER_CLUSTER, CASES)):
+            partition, shape = random_shape(cluster, chance)
+            place = nodes_fitting(Cluster(Runner(env)).refresh(), partition, shape)
+            assert place is not None
+            if really_starts(env, partition, shape, tmp_path) != place.starts_now:
+                wrong.append((partition, shape, place.starts_now, place.why))
     assert wrong == []
 
 
-@pytest.mark.parametrize("seed", [101])
-def test_one_gpu_jobs_fill_exactly_what_is_usable(scene: Env, tmp_path: Path, seed: int) -> None:
-    background(scene, random.Random(seed), tmp_path)
-    before = {count.gpu_type: count for count in availability(Cluster(Runner(scene)).refresh()).gpu_types}
-    for kind in ("a100", "h100"):
-        slurm(scene, "sbatch", "--array=0-19", "-p", "all", f"--gres=gpu:{kind}:1", "-t", "5", "-J", f"fill-{kind}",
-              "-o", "/dev/null", "--wrap", "sleep 600", cwd=tmp_path)  # fmt: skip
+@pytest.mark.parametrize("seed", [SEED + 101, SEED + 102])
+def test_one_gpu_jobs_fill_exactly_what_is_usable(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    cluster = RandomCluster(chance)
+    with cluster.running(tmp_path / "sandbox") as env:
+        background(env, cluster, chance, tmp_path)
+        (whole,) = (part for part in availability(Cluster(Runner(env)).refresh()).partitions
+                    if part.partition.name == "all")  # fmt: skip
+        for count in whole.gpu_types:
+            if count.gpu_type:
+                fill(env, count.gpu_type, count.usable, tmp_path)
 
-    def running(kind: str) -> int:
-        return len(slurm(scene, "squeue", "-h", "-r", "-t", "R", "-n", f"fill-{kind}", "-o", "%i").split())
 
-    for kind, count in before.items():
-        wait_until(lambda: running(kind) >= count.usable, 60, f"{count.usable} jobs of {kind} run")  # noqa: B023
-    deadline = time.monotonic() + 5
+def fill(env: Env, kind: str, usable: int, cwd: Path) -> None:
+    """More one-GPU jobs than there are GPUs: exactly `usable` of them run, and go on doing so."""
+    array = slurm(env, "sbatch", "--parsable", "--array=0-39", "-p", "all", f"--gres=gpu:{kind}:1", "-t", "5",
+                  "-o", "/dev/null", "--wrap", "sleep 600", cwd=cwd).strip()  # fmt: skip
+
+    def running() -> int:
+        return len(slurm(env, "squeue", "-h", "-r", "-t", "R", "-j", array, "-o", "%i").split())
+
+    wait_until(lambda: running() >= usable, 60, f"{usable} jobs of {kind} run")
+    deadline = time.monotonic() + 4
     while time.monotonic() < deadline:
-        assert {kind: running(str(kind)) for kind in before} == {kind: count.usable for kind, count in before.items()}
+        assert running() == usable, kind
         time.sleep(1)
+    slurm(env, "scancel", array)
+    wait_until(lambda: not running() and settled(env), 60, f"the jobs of {kind} are gone")

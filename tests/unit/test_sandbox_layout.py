@@ -116,6 +116,7 @@ def test_a_run_directory_that_others_can_write_is_refused(tmp_path: Path) -> Non
 
 
 def test_cgroups_are_disabled_by_the_word_that_the_release_knows() -> None:
+    assert "CgroupPlugin" not in config.cgroup_conf((20, 11))
     assert config.cgroup_conf((22, 5)) == "CgroupPlugin=cgroup/v1\n"
     assert config.cgroup_conf((23, 11)) == "CgroupPlugin=cgroup/v1\n"
     assert config.cgroup_conf((24, 11)) == "CgroupPlugin=disabled\n"

@@ -150,3 +150,12 @@ def test_quoting_for_both_readers() -> None:
     assert quote("a\r\n'\\\x01") == "$'a\\r\\n\\'\\\\\\001'"
     assert directive("hold") == "#SBATCH --hold"
     assert directive("job-name", 'a "b" \\ #c') == '#SBATCH --job-name="a \\"b\\" \\\\ #c"'
+
+
+@pytest.mark.parametrize("word", ["hetjob", "packjob"])
+def test_no_name_makes_a_line_that_begins_a_part_of_a_heterogeneous_job(word: str) -> None:
+    """Slurm 20.11 looks for these words anywhere in the line; the sbatch of every release undoes the backslash."""
+    for name in (word, f"my {word} 'x'"):
+        line = directive("job-name", name)
+        assert word not in line
+        assert line.replace("\\", "").replace('"', "") == f"#SBATCH --job-name={name}"

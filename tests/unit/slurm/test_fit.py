@@ -36,7 +36,8 @@ def test_a_node_fits_up_to_its_free_gpus() -> None:
     assert [counts(half, gpus) for gpus in (0, 1, 2, 3, 4, 5)] == [(1, 1), (1, 1), (1, 1), (0, 1), (0, 1), (0, 0)]
 
 
-def test_the_type_decides_and_no_type_is_any_one_type() -> None:
+def test_the_type_decides_and_no_type_is_any_mixture() -> None:
+    """Slurm 22.05 started 8 GPUs without a type on a node with gpu:a100:1,gpu:1g.10gb:7 (tests/slurm/test_truth.py)."""
     nodes = picture(
         [
             node("n1"),
@@ -46,7 +47,8 @@ def test_the_type_decides_and_no_type_is_any_one_type() -> None:
     )
     assert counts(nodes, 4, "a100") == (1, 1)
     assert counts(nodes, 2, "h100") == (2, 2)
-    assert counts(nodes, 4) == (2, 2)
+    assert counts(nodes, 4) == (3, 3)
+    assert counts(nodes, 5) == (1, 1)
     assert counts(nodes, 1, "v100") == (0, 0)
 
 
@@ -247,3 +249,19 @@ def test_memory_that_is_asked_for_must_be_free_and_the_lever_says_how_much_is() 
     found = place(nodes, Shape(memory=64_000))
     assert "n1 has only 11G of memory left" in found.why[0]
     assert found.levers == ("With --mem=11G it starts now.",)
+
+
+@pytest.mark.parametrize(("gpus", "tasks", "cpus", "starts_on_20_11"), [
+    (1, 1, 8, True), (1, 1, 6, True), (1, 1, 5, False), (2, 2, 6, True), (2, 2, 5, False), (2, 1, 12, True),
+    (1, 1, None, False), (1, 4, None, False), (1, 8, None, True), (1, 8, 1, True), (1, 4, 1, False), (0, 1, 1, True),
+])  # fmt: skip
+def test_slurm_20_11_refuses_fewer_cpus_than_the_default_for_the_gpus(
+    gpus: int, tasks: int, cpus: int | None, starts_on_20_11: bool
+) -> None:
+    """As sbatch of 20.11.4 answered for each of these with DefCpuPerGPU=6."""
+    main = partition("main", Default="YES", JobDefaults="DefCpuPerGPU=6")
+    shape = Shape(gpus_per_node=gpus, ntasks_per_node=tasks, cpus_per_task=cpus)
+    newer = picture([node()], main)
+    assert place(newer, shape).starts_now
+    found = place(dataclasses.replace(newer, slurm_version="20.11.4"), shape)
+    assert (found.starts_now, found.never) == (starts_on_20_11, not starts_on_20_11)

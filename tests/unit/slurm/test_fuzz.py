@@ -92,7 +92,8 @@ def test_a_damaged_job_costs_only_itself(cuts: list[tuple[str, float, float, str
         victim += commands.RECORD_END + "\n"
     found, skipped = parse.parse_jobs(before + victim + after)
     assert (found[0].job_id, found[-1].job_id) == ("1", "3")
-    assert len(found) + skipped >= 3
+    empty = not victim.removesuffix(commands.RECORD_END + "\n").strip("\n")
+    assert len(found) + skipped >= (2 if empty else 3)
 
 
 @settings(max_examples=500, deadline=None)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slurm_text import job_text
 
-from jobs.slurm.commands import FIELD_END, JOB_FIELDS, RECORD_END, SACCT_FIELDS
+from jobs.slurm.commands import FIELD_END, JOB_FIELDS, RECORD_END, SACCT_FIELDS, job_fields
 from jobs.slurm.parse import parse_jobs, parse_sacct
 from jobs.slurm.records import Job
 
@@ -206,3 +206,16 @@ def test_an_exclusive_job_holds_an_unknown_number_of_gpus() -> None:
     text = job_text(JobID="1", OverSubscribe="NO") + job_text(JobID="2", OverSubscribe="NO", tres_per_node="gres:gpu:2")
     jobs, _ = parse_jobs(text + job_text(JobID="3"))
     assert [job.gpus for job in jobs] == [None, 2, 0]
+
+
+@pytest.mark.parametrize(("exclusive", "gpus"), [("NO", 0), ("USER", 0), ("NODE", None), ("TOPO", None)])
+def test_since_26_05_exclusive_says_whether_a_job_holds_whole_nodes(exclusive: str, gpus: int | None) -> None:
+    """There OverSubscribe is NO for every job that did not ask for --oversubscribe (squeue(1) of 26.05)."""
+    fields = job_fields((26, 5))
+    assert "OverSubscribe" not in fields
+    jobs, skipped = parse_jobs(job_text(OverSubscribe=exclusive), fields)
+    assert (jobs[0].gpus, skipped) == (gpus, 0)
+
+
+def test_releases_before_26_05_are_not_asked_for_a_field_that_they_do_not_know() -> None:
+    assert all("Exclusive" not in job_fields(release) for release in (None, (20, 11), (25, 11)))

@@ -115,3 +115,19 @@ def test_no_cut_or_spliced_recording_makes_the_parser_raise(release: str, first:
     text = capture(release, "partition.txt")
     for mutant in (text[:first], text[first:], text[:first] + text[second:], text + text[first:second] + text):
         parse_partitions(mutant)
+
+
+@pytest.mark.parametrize(("fields", "whole_nodes", "one_user"), [
+    ({"OverSubscribe": "EXCLUSIVE", "ExclusiveUser": "NO"}, True, False),
+    ({"OverSubscribe": "NO", "ExclusiveUser": "YES"}, False, True),
+    ({"OverSubscribe": "NO", "Exclusive": "NODE"}, True, False),
+    ({"OverSubscribe": "NO", "Exclusive": "TOPO"}, True, False),
+    ({"OverSubscribe": "NO", "Exclusive": "USER"}, False, True),
+    ({"OverSubscribe": "NO", "Exclusive": "NO"}, False, False),
+])  # fmt: skip
+def test_exclusive_partitions_are_read_in_the_words_of_every_release(
+    fields: dict[str, str], whole_nodes: bool, one_user: bool
+) -> None:
+    """26.05 tells a partition of OverSubscribe=EXCLUSIVE as OverSubscribe=NO Exclusive=NODE."""
+    part = partition(**fields)
+    assert (part.oversubscribe == "EXCLUSIVE", part.exclusive_user) == (whole_nodes, one_user)
