@@ -84,13 +84,16 @@ def _bar(count: GpuCount, width: int) -> Text:
 
 
 def _legend(counts: tuple[GpuCount, ...], width: int) -> Text:
-    """The legend as far as there is room."""
+    """The legend as far as there is room: without causes where these would push one of the sums out."""
     legend = legend_line(counts)
+    last = max((legend.plain.rfind(f" {what}") + len(what) for what, _, _ in PARTS), default=0)
+    if last >= width - 1:
+        legend = legend_line(counts, causes=False)
     legend.truncate(max(10, width), overflow="ellipsis")
     return legend
 
 
-def legend_line(counts: tuple[GpuCount, ...]) -> Text:
+def legend_line(counts: tuple[GpuCount, ...], *, causes: bool = True) -> Text:
     """What the shapes mean, with the sums and the causes."""
     sums = [sum(values) for values in zip(*map(count_parts, counts), strict=True)]
     legend = Text()
@@ -98,7 +101,7 @@ def legend_line(counts: tuple[GpuCount, ...]) -> Text:
         if number:
             legend.append("   " if legend else "")
             legend.append(f"{glyph} ", colour)
-            legend.append(f"{number} {what}{_causes(counts, what)}", "dim")
+            legend.append(f"{number} {what}{_causes(counts, what) if causes else ''}", "dim")
     return legend
 
 

@@ -1,4 +1,4 @@
-"""Take the screenshots of the README: the real console on a sandbox of its own, as SVG and PNG.
+"""Take the screenshots of the README: the real console on a sandbox of its own, and on `messy`, as SVG and PNG.
 
 Run `python screenshots/take.py [FOLDER]`. PNGs need the font DejaVu Sans Mono (Debian: fonts-dejavu-core).
 """
@@ -18,6 +18,8 @@ import resvg_py
 from textual.pilot import Pilot
 
 from console.app import SlurmConsole
+from console.replaying import runner_for
+from console.settings import Settings
 from jobs import sandbox
 from jobs.logs.progress import read_progress
 from jobs.slurm.cluster import Cluster
@@ -52,6 +54,8 @@ def main() -> None:
                 asyncio.run(_tour(folder, suffix, size))
         finally:
             sandbox.stop(Path(home) / "sandbox")
+        for suffix, size in SIZES.items():
+            asyncio.run(_messy(folder, suffix, size))
 
 
 def _fill(home: Path) -> None:
@@ -93,6 +97,17 @@ async def _tour(folder: Path, suffix: str, size: tuple[int, int]) -> None:
         await pilot.pause(0.5)
         _save(app, folder / f"commands{suffix}")
         subprocess.run(["scancel", app.job_id or ""], check=True)
+
+
+async def _messy(folder: Path, suffix: str, size: tuple[int, int]) -> None:
+    with runner_for("messy") as runner:
+        app = SlurmConsole(Settings(read_only=True), runner=runner)
+        async with app.run_test(size=size) as pilot:
+            await _until(pilot, lambda: app.snapshot.nodes.taken_at is not None)
+            _save(app, folder / f"messy{suffix}")
+            app.open_job("8411325")
+            await pilot.pause(2)
+            _save(app, folder / f"waiting{suffix}")
 
 
 def _training(app: SlurmConsole) -> bool:

@@ -105,3 +105,10 @@ def test_the_largest_job_is_told_where_there_is_one() -> None:
     count = GpuCount("a100", 16, usable=4, largest_block=Block(1, 4, "main"))
     assert largest(count) == "one job could have 1 node x 4 GPUs in main"
     assert largest(GpuCount("a100", 16)) == ""
+
+
+def test_where_the_causes_push_a_sum_out_the_sums_stay() -> None:
+    causes = {f"cause {number}": 10 for number in range(8)}
+    count = GpuCount("a100", 240, 50, causes, causes, 30)
+    assert bar_lines((count,), 80)[-1].plain == "█ 30 usable   ░ 50 allocated   ▒ 80 stranded   ╳ 80 unavailable"
+    assert "(10 cause 0" in bar_lines((count,), 300)[-1].plain
