@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.syntax import Syntax
 from rich.text import Text
@@ -16,6 +16,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.widgets import Button, ContentSwitcher, Static
 
+from console.draft import read_draft
 from console.editor import edit_text
 from console.screens.base import ModeScreen
 from console.spec_form import FIELDS, STEPS, Choices, Values, applies, spec_of, values_of
@@ -235,7 +236,7 @@ class WizardScreen(ModeScreen):
         self._base = starting_spec(snapshot)
         values, step = values_of(self._base), 0
         given = self.console_app.start_spec
-        draft = _read_draft() if given is None and self._keeps_draft else None
+        draft = read_draft() if given is None and self._keeps_draft else None
         if given is not None:
             self._base = given
             values = values_of(given)
@@ -492,17 +493,3 @@ def _coloured(script: str) -> Text:
     text.highlight_regex(r"(?m)^#SBATCH.*", "bold cyan")
     text.no_wrap = True
     return text
-
-
-def _read_draft() -> dict[str, Any] | None:
-    """The kept draft, or None when there is none or it cannot be read."""
-    try:
-        draft = json.loads(history.load_draft() or "null")
-        values = {str(path): str(text) for path, text in draft["values"].items()}
-        kept: dict[str, Any] = {"values": values, "step": int(draft["step"])}
-        for name in ("edited", "folder", "sent"):
-            kept[name] = None if draft.get(name) is None else str(draft[name])
-        kept["edited_from"] = {str(path): str(text) for path, text in (draft.get("edited_from") or {}).items()}
-        return kept
-    except (ValueError, TypeError, KeyError, AttributeError, OSError):
-        return None
