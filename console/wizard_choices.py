@@ -12,8 +12,8 @@ from jobs.slurm.fit import nodes_fitting
 from jobs.slurm.records import Partition
 from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Snapshot
-from jobs.slurm.tres import parse_memory
 from jobs.spec import JobSpec, default_spec
+from jobs.values import mebibytes
 
 _FIXED: dict[str, Choices] = {
     "requeue": [("no", ""), ("yes", "yes")],
@@ -83,7 +83,7 @@ def shape_of(spec: JobSpec) -> Shape:
         gpu_type=need.gpu_type,
         ntasks_per_node=need.ranks_per_node,
         cpus_per_task=need.cpus_per_task,
-        memory=parse_memory(need.mem) if need.mem is not None else None,
+        memory=mebibytes(need.mem) if need.mem is not None else None,
         time_limit=need.duration,
     )
 

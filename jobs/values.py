@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 _WORD = re.compile(r"[^\s'\"\\`$;#]+")
-_MEMORY = re.compile(r"[0-9]+[KMGTkmgt]?")
+_MEMORY = re.compile(r"([0-9]{1,15})(?:([KMGT])B?)?", re.ASCII | re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TIME = re.compile(
     r"(?P<d>N)-(?P<dh>N)(?::(?P<dm>N))?(?::(?P<ds>N))?|(?:(?P<h>N):)?(?P<m>N):(?P<s>N)|(?P<min>N)".replace(
@@ -119,6 +119,13 @@ def memory(text: str) -> str:
     if not _MEMORY.fullmatch(text):
         raise ValueError("must be a whole number with K, M, G or T, such as 64G")
     return text
+
+
+def mebibytes(text: str) -> int:
+    """Memory as `memory` takes it in MiB, rounded up as Slurm does. Raises ValueError as `memory` does."""
+    number, unit = _MEMORY.fullmatch(memory(text)).groups()  # type: ignore[union-attr]
+    kib = int(number) * {"K": 1, "M": 2**10, "G": 2**20, "T": 2**30}[(unit or "M").upper()]
+    return -(-kib // 1024)
 
 
 def output_pattern(text: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
 
 from console import plain
 from console.commands.common import NO, OK, UNREACHABLE, USAGE, print_json
@@ -16,14 +17,15 @@ from jobs.slurm.clock import wall_clock
 from jobs.slurm.cluster import Cluster
 from jobs.slurm.fit import Placement, other_types, placements, room
 from jobs.slurm.run import Runner, SlurmError
-from jobs.slurm.shape import Shape
-from jobs.slurm.tres import is_mig, parse_memory
-from jobs.values import duration
+from jobs.slurm.shape import UNLIMITED, Shape
+from jobs.slurm.tres import is_mig
+from jobs.values import duration, mebibytes
 
 MOST_QUESTIONS = 5
 """How often sbatch --test-only is asked; each counts as a submission for the controller."""
 _SOON = 60.0
 """Seconds."""
+V = TypeVar("V")
 Estimates = dict[str, datetime | None]
 
 
@@ -44,8 +46,10 @@ def fit(args: argparse.Namespace) -> int:
         complain(hidden)
     if any((snapshot.jobs.problem, snapshot.nodes.problem, snapshot.partitions.problem)):
         return UNREACHABLE
-    if args.partition and args.partition not in {part.name for part in snapshot.partitions.records}:
-        complain(f"There is no partition {args.partition}.")
+    known = {part.name for part in snapshot.partitions.records}
+    unknown = [name for name in (args.partition or "").split(",") if name and name not in known]
+    if unknown:
+        complain(f"There is no partition {unknown[0]}.")
         return NO
     kinds = sorted({kind for node in snapshot.nodes.records for kind in node.gpus if kind})
     if shape.gpu_type is not None and shape.gpu_type not in kinds:
@@ -63,24 +67,35 @@ def fit(args: argparse.Namespace) -> int:
 
 def _shape(args: argparse.Namespace) -> Shape:
     """The shape that the options mean. Raises ValueError with a sentence."""
-    memory = None
-    if args.mem is not None:
-        memory = parse_memory(args.mem)
-        if memory is None:
-            raise ValueError(f"--mem {args.mem} is not a size such as 64G.")
-    if args.nodes < 1 or args.gpus_per_node < 0 or (args.ntasks_per_node is not None and args.ntasks_per_node < 1):
-        raise ValueError("-N and --ntasks-per-node begin at 1, --gpus-per-node at 0.")
+    least = (args.nodes, args.ntasks_per_node or 1, 1 if args.cpus_per_task is None else args.cpus_per_task)
+    if min(*least) < 1 or args.ntasks_per_node == 0 or args.gpus_per_node < 0:
+        raise ValueError("-N, --ntasks-per-node and --cpus-per-task begin at 1, --gpus-per-node at 0.")
+    for name in ("gpu_type", "partition", "account", "qos"):
+        if getattr(args, name) == "":
+            raise ValueError(f"--{name.replace('_', '-')} needs a name.")
     return Shape(
         nodes=args.nodes,
         gpus_per_node=args.gpus_per_node,
         gpu_type=args.gpu_type,
         ntasks_per_node=args.ntasks_per_node or max(1, args.gpus_per_node),
         cpus_per_task=args.cpus_per_task,
-        memory=memory,
-        time_limit=None if args.time is None else duration(args.time),
+        memory=_option("--mem", args.mem, mebibytes),
+        time_limit=_option("--time", args.time, _time_limit),
         account=args.account,
         qos=args.qos,
     )
+
+
+def _option(name: str, text: str | None, read: Callable[[str], V]) -> V | None:
+    """An option's value; a rule that it breaks is told with its name."""
+    try:
+        return None if text is None else read(text)
+    except ValueError as error:
+        raise ValueError(f"{name} {text} {error}.") from None
+
+
+def _time_limit(text: str) -> timedelta:
+    return UNLIMITED if text.upper() in ("UNLIMITED", "INFINITE") else duration(text)
 
 
 def _ask(runner: Runner, shape: Shape, places: Sequence[Placement]) -> Estimates:
@@ -141,7 +156,8 @@ def _headline(shape: Shape, places: Sequence[Placement], estimates: Estimates) -
     behind = [place.partition.name for place in places if place.starts_now]
     if behind:
         return f"Perhaps. There is room for {wish} in {_partitions(behind)}, but other jobs wait there already."
-    return f"No. {wish} would start nowhere now." if places else f"No. No partition could ever hold {wish}."
+    ever = any(place.possible for place in places)
+    return f"No. {wish} would start nowhere now." if ever else f"No. No partition could ever hold {wish}."
 
 
 def _partitions(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from jobs.slurm.shape import Shape
+from jobs.slurm.shape import UNLIMITED, Shape
 
 FIELD_END = "\x1f"
 RECORD_END = "\x1e" + secrets.token_hex(4)
@@ -128,7 +128,8 @@ def sbatch_test(shape: Shape, partition: str) -> list[str]:
     if shape.memory is not None:
         argv.append(f"--mem={shape.memory}M")
     if shape.time_limit is not None:
-        argv.append(f"--time={int(shape.time_limit.total_seconds() // 60)}")
+        minutes = int(shape.time_limit.total_seconds() // 60)
+        argv.append(f"--time={'UNLIMITED' if shape.time_limit == UNLIMITED else minutes}")
     if shape.account is not None:
         argv.append(f"--account={shape.account}")
     if shape.qos is not None:

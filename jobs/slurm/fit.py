@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from jobs.slurm.access import may_use
@@ -54,10 +54,13 @@ class Placement:
 def placements(
     snapshot: Snapshot, shape: Shape, partition: str | None = None, now: float | None = None
 ) -> list[Placement]:
-    """The answer for every partition that could ever hold the shape, those that start it first."""
+    """The answer for every partition that could ever hold the shape, those that start it first; for all partitions
+    where none could. `partition` names one, or several with commas, as --partition does.
+    """
     now = wall_clock() if now is None else now
-    found = [_place(scene, shape, snapshot) for scene in _scenes(snapshot, shape, partition, now)]
-    known = [place for place in found if place.possible or partition]
+    wanted = None if partition is None else partition.split(",")
+    found = [_place(scene, shape, snapshot) for scene in _scenes(snapshot, shape, wanted, now)]
+    known = [place for place in found if place.possible or partition] or found
     return sorted(known, key=lambda place: (not place.starts_now, _MIG_NOTE in place.notes, -place.fitting))
 
 
@@ -69,18 +72,18 @@ def nodes_fitting(
     wanted = partition or default
     if wanted is None:
         return None
-    for scene in _scenes(snapshot, shape, wanted, wall_clock() if now is None else now):
+    for scene in _scenes(snapshot, shape, (wanted,), wall_clock() if now is None else now):
         return _place(scene, shape, snapshot)
     return None
 
 
-def _scenes(snapshot: Snapshot, shape: Shape, wanted: str | None, now: float) -> Iterable[Scene]:
+def _scenes(snapshot: Snapshot, shape: Shape, wanted: Collection[str] | None, now: float) -> Iterable[Scene]:
     rules = rules_of(snapshot, now)
     starts = ((r.start.timestamp(), r) for r in snapshot.reservations.records if r.start is not None)
     ordered = sorted(starts, key=lambda pair: pair[0])
     coming = tuple((found, frozenset(nodes_of(found))) for start, found in ordered if start > now)
     for part in snapshot.partitions.records:
-        if wanted is None or part.name == wanted:
+        if wanted is None or part.name in wanted:
             nodes = tuple(node for node in snapshot.nodes.records if part.name in node.partitions)
             limits = snapshot.limits
             uses = () if limits is None else limits.of_job(part.name, part.qos, shape.account, shape.qos)
@@ -116,7 +119,7 @@ def _place(scene: Scene, shape: Shape, snapshot: Snapshot) -> Placement:
     notes = _notes(scene, snapshot, ahead)
     if only_on_used_nodes(scene.limits, demand_of(scene, shape)):
         notes = (_USED_NODES_NOTE, *notes)
-    if shape.gpus_per_node and all(is_mig(kind) for node in possible for kind in node.gpus):
+    if shape.gpus_per_node and possible and all(is_mig(kind) for node in possible for kind in node.gpus):
         notes = (_MIG_NOTE, *notes)
     return Placement(part, gpu_type, *counts, tuple(why), wishes, notes, never, over_limits(scene, shape), ahead)
 

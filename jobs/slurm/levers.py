@@ -23,7 +23,8 @@ def levers(scene: Scene, shape: Shape, possible: Sequence[Node]) -> tuple[str, .
     longest = _longest(scene, shape, possible)
     if longest is not None:
         found.append(f"With a time limit of at most {format_duration(longest)} it starts now.")
-    for gpus in range(shape.gpus_per_node - 1, 0, -1):
+    largest = max((sum(node.gpus.values()) for node in scene.nodes), default=0)
+    for gpus in range(min(shape.gpus_per_node - 1, largest), 0, -1):
         if starts_now(scene, _with_gpus(shape, gpus)):
             found.append(f"With {gpus} {'GPU' if gpus == 1 else 'GPUs'} per node it starts now.")
             break

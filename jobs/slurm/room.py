@@ -54,6 +54,8 @@ def gate(scene: Scene, shape: Shape, possible: int) -> list[tuple[str, bool]]:
         only = f"Only {plural_nodes(possible)}" if possible else "No node"
         needed = f", {shape.nodes} {are(shape.nodes)} needed" if possible else ""
         why.append((f"{only} could ever hold this shape{needed}.", True))
+    if not possible and scene.nodes:
+        why.append((_largest(scene, shape), True))
     if refusal := _too_few_cpus(scene, shape):
         why.append((refusal, True))
     return [*why, *exceeded(scene.limits, demand_of(scene, shape))]
@@ -65,6 +67,17 @@ def _too_few_cpus(scene: Scene, shape: Shape) -> str:
     if scene.release is None or scene.release >= (21, 8) or shape.ntasks_per_node * (shape.cpus_per_task or 1) >= least:
         return ""
     return f"This release of Slurm refuses fewer CPUs than the partition's default for the GPUs, {least} per node here."
+
+
+def _largest(scene: Scene, shape: Shape) -> str:
+    """What the partition's nodes have at most, each by itself, of what one node would need."""
+    gpus = max(sum(n for kind, n in node.gpus.items() if shape.gpu_type in (None, kind)) for node in scene.nodes)
+    cpus = max(node.cpus or 0 for node in scene.nodes)
+    most = scene.partition.max_cpus_per_node
+    memory = max(node.memory or 0 for node in scene.nodes)
+    kind = f" ({shape.gpu_type})" if shape.gpu_type else ""
+    has = f"{gpus} GPUs{kind}, {cpus if most is None else min(most, cpus)} CPUs, {size(memory)} of memory"
+    return f"One node has at most: {has}."
 
 
 def over_limits(scene: Scene, shape: Shape) -> bool:

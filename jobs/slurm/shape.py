@@ -8,6 +8,9 @@ from datetime import timedelta
 from jobs.slurm.records import Node, Partition
 from jobs.slurm.rules import Rules
 
+UNLIMITED = timedelta.max
+"""A time limit that is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:

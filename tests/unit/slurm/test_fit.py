@@ -10,10 +10,11 @@ from slurm_text import node, partition
 
 from jobs.slurm.access import Viewer
 from jobs.slurm.availability import availability
+from jobs.slurm.commands import sbatch_test
 from jobs.slurm.fit import Placement, nodes_fitting, other_types, placements
 from jobs.slurm.parse import parse_reservations
 from jobs.slurm.records import Node, Partition, Reservation
-from jobs.slurm.shape import Shape
+from jobs.slurm.shape import UNLIMITED, Shape
 from jobs.slurm.snapshot import Part, Snapshot
 
 NOW = 1_800_000_000.0
@@ -265,3 +266,38 @@ def test_slurm_20_11_refuses_fewer_cpus_than_the_default_for_the_gpus(
     assert place(newer, shape).starts_now
     found = place(dataclasses.replace(newer, slurm_version="20.11.4"), shape)
     assert (found.starts_now, found.never) == (starts_on_20_11, not starts_on_20_11)
+
+
+def test_a_wish_beyond_all_nodes_is_answered_for_every_partition_with_what_they_have() -> None:
+    known = partition("main", Default="YES"), partition("other", MaxCPUsPerNode="16")
+    nodes = picture([node("n1", Partitions="main,other")], *known)
+    for shape in (
+        Shape(gpus_per_node=99_999_999_999_999),
+        Shape(nodes=10**23, gpus_per_node=5),
+        Shape(cpus_per_task=65),
+        Shape(memory=513_000),
+    ):
+        found = placements(nodes, shape, now=NOW)
+        assert [place.partition.name for place in found] == ["main", "other"]
+        assert all(place.never for place in found)
+        assert found[0].why[0] == "No node could ever hold this shape."
+        assert found[0].why[1] == "One node has at most: 4 GPUs, 64 CPUs, 500G of memory."
+        assert found[1].why[1] == "One node has at most: 4 GPUs, 16 CPUs, 500G of memory."
+    huge = placements(nodes, Shape(gpus_per_node=99_999_999_999_999), now=NOW)
+    assert huge[0].levers == ("With 4 GPUs per node it starts now.",)
+    assert huge[0].notes == ()
+
+
+def test_several_partitions_are_named_with_commas() -> None:
+    nodes = picture([node("n1", Partitions="a,b,c")], *map(partition, "abc"))
+    assert [place.partition.name for place in placements(nodes, Shape(), "c,a", NOW)] == ["a", "c"]
+
+
+def test_no_time_limit_is_over_every_partitions_and_runs_into_every_reservation() -> None:
+    nodes = picture([node("n1")], partition("main", MaxTime="1-00:00:00"))
+    assert "over the 1-00:00:00" in place(nodes, Shape(time_limit=UNLIMITED)).why[0]
+    free = picture([node("n1")])
+    assert place(free, Shape(time_limit=UNLIMITED)).starts_now
+    kept = dataclasses.replace(free, reservations=Part((reservation("r", 10**7, "n1"),)))
+    assert not place(kept, Shape(time_limit=UNLIMITED)).starts_now
+    assert "--time=UNLIMITED" in sbatch_test(Shape(time_limit=UNLIMITED), "main")

@@ -126,6 +126,38 @@ def test_a_type_that_is_not_there_is_named_with_those_that_are(capsys: pytest.Ca
     assert "There is no GPU type H100 here; there are a100, a100_1g.5gb, a100_3g.20gb, h100, k80, l40s." in told.err
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("-c", "0"), "begin at 1"), (("--ntasks-per-node", "0"), "begin at 1"), (("-N", "0"), "begin at 1"),
+        (("--mem", "1.5G"), "--mem 1.5G must be a whole number"), (("--mem", "-1"), "--mem"),
+        (("-t", "5x"), "--time 5x must be minutes"),
+        (("--gpu-type", ""), "--gpu-type needs a name"), (("-p", ""), "--partition needs a name"),
+        (("-A", ""), "--account needs a name"),
+    ],
+)  # fmt: skip
+def test_what_sbatch_refuses_is_wrong_usage(
+    options: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """sbatch of 22.05.8 refuses these values (tried); an option without its name can mean nothing."""
+    try:
+        code = main(["--replay", "messy", "fit", "--gpus-per-node", "1", *options])
+    except SystemExit as leaving:
+        code = int(str(leaving.code))
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    assert told in said.err
+
+
+@pytest.mark.parametrize("options", [("--mem", "4000MB"), ("--mem", "1K"), ("-p", "a100,l40s")])
+def test_what_sbatch_takes_is_answered(options: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--replay", "messy", "fit", "--gpus-per-node", "1", *options, "--json"]) in (0, 1)
+    data = json.loads(capsys.readouterr().out)
+    assert any(place["starts_now"] for place in data["placements"])
+    if options[0] == "--mem":
+        assert data["shape"]["memory_mib"] == {"4000MB": 4000, "1K": 1}[options[1]]
+
+
 def test_slices_are_offered_last_and_each_type_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--replay", "messy", "fit", "-N", "4", "--gpus-per-node", "2", "--gpu-type", "k80"]) == 1
     offers = [line for line in capsys.readouterr().out.splitlines() if line.startswith("With --gpu-type=")]
