@@ -104,6 +104,6 @@ make_venv() {
 pip_install() {
   local quiet=(--quiet)
   [[ $1 == train && -t 1 ]] && quiet=()
-  "$venv/bin/python" -m pip install "${quiet[@]}" --disable-pip-version-check --editable "$root${1:+[$1]}" ||
+  PIP_ROOT_USER_ACTION=ignore "$venv/bin/python" -m pip install "${quiet[@]}" --disable-pip-version-check --editable "$root${1:+[$1]}" ||
     die 1 "pip could not install the project's libraries; what it said is above. Run ${0##*/} again once that is mended."
 }

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from console.bars import bar_lines, largest, legend_line, subtraction
+from console.causes import meanings
 from console.columns.column import Column, layout
 from console.text import fit, safe
 from jobs.slurm.availability import GpuCount
@@ -57,7 +58,7 @@ def print_rows(columns: Sequence[Column[R]], rows: Sequence[R], console: Console
 
 
 def print_gpus(counts: Sequence[GpuCount], console: Console) -> None:
-    """Bars, the subtraction behind each, and what the words mean; in a pipe nothing is cut off."""
+    """Bars, the subtraction behind each, and what the shapes mean; in a pipe nothing is cut off."""
     if not counts:
         console.print("This cluster has no GPUs, or hides them.", soft_wrap=True)
         return
@@ -65,10 +66,16 @@ def print_gpus(counts: Sequence[GpuCount], console: Console) -> None:
     bars, legend = bar_lines(tuple(counts), width)[:-1], legend_line(tuple(counts))
     for bar, count in zip(bars, counts, strict=True):
         console.print(bar, soft_wrap=True)
-        told = "; ".join(filter(None, (subtraction(count), largest(count))))
+        sum_up = "all usable" if 0 < count.usable == count.total else subtraction(count)
+        told = "; ".join(filter(None, (sum_up, largest(count))))
         say(console, told, "dim", indent=2)
     say(console, legend)
     say(console, USABLE)
+
+
+def print_meanings(counts: Sequence[GpuCount], console: Console) -> None:
+    """What each cause in the subtractions means, one a line."""
+    print_facts(meanings(counts), console)
 
 
 def print_facts(facts: Sequence[tuple[str, str]], console: Console) -> None:
@@ -76,11 +83,12 @@ def print_facts(facts: Sequence[tuple[str, str]], console: Console) -> None:
     width = max((len(name) for name, _ in facts), default=0)
     for name, value in facts:
         if not console.is_terminal:
-            console.print(Text(f"{name:<{width}}  ", "bold").append(safe(value), "not bold"), soft_wrap=True)
+            console.print(Text().append(f"{name:<{width}}  ", "bold").append(safe(value)), soft_wrap=True)
             continue
         lines = Text(safe(value)).wrap(console, max(10, console.width - width - 2))
         for number, line in enumerate(lines or [Text()]):
-            console.print(Text(f"{'' if number else name:<{width}}  ", "bold").append_text(line), soft_wrap=True)
+            label = f"{'' if number else name:<{width}}  "
+            console.print(Text().append(label, "bold").append_text(line), soft_wrap=True)
 
 
 def complain(sentence: str, stream: IO[str] | None = None) -> None:

@@ -74,6 +74,12 @@ def fit_sentence(snapshot: Snapshot, spec: JobSpec | None) -> tuple[str, str]:
     return safe(f"{shape}It would wait. {place.why[0]}{lever}"), "yellow"
 
 
+def never_starts(snapshot: Snapshot, spec: JobSpec) -> str:
+    """Why no node of this cluster can ever run the job; empty where one can, or where that is not known."""
+    place = nodes_fitting(snapshot, spec.resources.partition, shape_of(spec))
+    return safe(place.why[0]) if place is not None and place.never else ""
+
+
 def shape_of(spec: JobSpec) -> Shape:
     """What the scheduler sees of a spec."""
     need = spec.resources

@@ -9,13 +9,14 @@ from console.commands.common import INTERRUPTED, NO, OK, UNREACHABLE, USAGE, ask
 from console.settings import load_settings
 from console.tables import complain
 from console.text import safe, safe_lines
-from console.wizard_choices import starting_spec
+from console.verdicts import verdict_words
+from console.wizard_choices import never_starts, starting_spec
 from jobs.errors import UsageError
 from jobs.sbatch import SubmitRefused
 from jobs.slurm import commands, refusals
-from jobs.slurm.cluster import version_tuple
+from jobs.slurm.cluster import Cluster, version_tuple
 from jobs.slurm.run import CommandTimeout, Runner, SlurmError
-from jobs.spec import dumps, load
+from jobs.spec import JobSpec, dumps, load
 from jobs.submit import Submission, Submitted, find_job, new_folder, prepare, script_for, submit, test_only
 
 
@@ -48,13 +49,16 @@ def send(args: argparse.Namespace) -> int:
             verdict = test_only(script_for(spec, folder, version), runner)
             start = verdict.start.isoformat() if verdict.start else None
             data = {"would_start": start, "nodes": verdict.nodes, "partition": verdict.partition, "text": verdict.text}
-            print_json(data) if args.json else print(safe_lines(verdict.text))
+            print_json(data) if args.json else print(safe_lines(verdict_words(verdict)))
+            _warn_of_never(spec, runner)
             return OK
         if settings.read_only:
             complain("this console is read-only: it submits nothing.")
             return USAGE
         submission = prepare(spec, folder=folder, slurm_version=version)
-        return _report(submit(submission, runner), args)
+        code = _report(submit(submission, runner), args)
+        _warn_of_never(spec, runner)
+        return code
     except SubmitRefused as refused:
         complain(str(refused))
         for line in refused.lines:
@@ -85,6 +89,13 @@ def _report(done: Submitted, args: argparse.Namespace) -> int:
         print(f"Submitted as job {done.job_id}. Watch it: slurmconsole logs {done.job_id} -f")
         print(f"Its folder: {safe(str(submission.folder))}")
     return OK
+
+
+def _warn_of_never(spec: JobSpec, runner: Runner) -> None:
+    """Slurm takes jobs that none of its nodes can ever run, and says nothing."""
+    sentence = never_starts(Cluster(runner).refresh(jobs=False, nodes=True), spec)
+    if sentence:
+        complain(f"this job can never start: {sentence}")
 
 
 def _what_became(submission: Submission, runner: Runner) -> str:

@@ -12,18 +12,24 @@ from console.columns.jobs import JOB_COLUMNS, gpus_text, limit_text, used_time
 from console.columns.nodes import NODE_COLUMNS
 from console.columns.partitions import PARTITION_COLUMNS, partition_rows
 from console.commands.common import NO, OK, UNREACHABLE, ask, print_json, progress_facts
-from console.tables import complain, out, print_facts, print_gpus, print_rows, say
-from console.text import clock, safe
+from console.tables import complain, out, print_facts, print_gpus, print_meanings, print_rows, say
+from console.text import clock, memory, safe
 from jobs.logs.opening import LogProblem
 from jobs.logs.paths import facts_of, resolve
 from jobs.logs.progress import read_progress
 from jobs.slurm.availability import availability, contradictions
 from jobs.slurm.cluster import Cluster
 from jobs.slurm.limit_check import limits_sentence
-from jobs.slurm.reasons import understand
 from jobs.slurm.records import Job
 from jobs.slurm.times import format_duration
-from jobs.slurm.why import limits_in_the_way, waits_for_limits, waits_for_nodes, why_pending
+from jobs.slurm.why import (
+    limits_in_the_way,
+    may_start,
+    waits_for_limits,
+    waits_for_nodes,
+    what_to_do,
+    why_pending,
+)
 
 
 def gpus(args: argparse.Namespace) -> int:
@@ -37,13 +43,15 @@ def gpus(args: argparse.Namespace) -> int:
         for sentence in contradictions(snapshot.nodes.records):
             complain(sentence)
         console = out(color=args.color)
-        print_gpus(availability(snapshot).gpu_types, console)
+        counts = availability(snapshot).gpu_types
+        print_gpus(counts, console)
         if snapshot.limits_problem:
             complain(f"your limits are not known: {snapshot.limits_problem}")
         elif snapshot.limits is not None:
             say(console, safe(limits_sentence(snapshot.limits)))
             if hidden := snapshot.limits.hidden():
                 complain(hidden)
+        print_meanings(counts, console)
     return OK
 
 
@@ -100,7 +108,8 @@ def job(args: argparse.Namespace) -> int:
         limits = limits_in_the_way(found, cluster.snapshot)
         print_json(plain.job_detail_data(found, why, limits, stdout, stderr, progress.to_json() if progress else None))
     else:
-        far = progress_facts(progress) if progress else [("progress", "none in the log")]
+        nothing = "a recording holds no logs" if args.runner.replay_of is not None else "none in the log"
+        far = progress_facts(progress) if progress else [("progress", nothing)]
         print_facts([*_facts(found, why), ("log", stdout or "none"), *far], out(color=args.color))
     return OK
 
@@ -123,16 +132,33 @@ def _facts(found: Job, why: Sequence[str]) -> list[tuple[str, str]]:
         ("nodes", _or_unknown(found.nodes) + (f": {found.node_list}" if found.node_list else "")),
         ("CPUs", _or_unknown(found.cpus)),
         ("GPUs", gpus_text(found)),
-        ("memory", found.memory or "unknown"),
+        ("memory", _memory(found)),
         ("time", f"{format_duration(used)} used of {limit_text(found)}" if used else f"at most {limit_text(found)}"),
         ("submitted", clock(found.submit_time)),
-        ("started", clock(found.start_time) if found.state != "PENDING" else "not yet"),
+        ("started", _started(found)),
     ]
     if found.state == "PENDING":
         facts.extend(("" if number else "why pending", sentence) for number, sentence in enumerate(why))
-        facts.append(("what to do", understand(found.reason).action))
-        facts.append(("estimated", clock(found.start_time) if found.start_time else "Slurm gives no estimate yet"))
+        facts.append(("what to do", what_to_do(found)))
+        if found.start_time:
+            facts.append(("estimated", clock(found.start_time)))
+        elif may_start(found):
+            facts.append(("estimated", "Slurm gives no estimate yet"))
     return facts
+
+
+def _memory(found: Job) -> str:
+    """What each node gives; where squeue does not tell, what was asked for, in Slurm's words."""
+    if found.memory_per_node is not None:
+        return f"{memory(found.memory_per_node)} per node"
+    return "as the partition gives" if found.memory == "0" else found.memory or "unknown"
+
+
+def _started(found: Job) -> str:
+    """Slurm gives a job that was cancelled before its start the time of its end as its start."""
+    if found.state == "PENDING":
+        return "not yet"
+    return clock(found.start_time) if found.node_list or not found.ended else "never"
 
 
 def _or_unknown(number: int | None) -> str:

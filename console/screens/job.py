@@ -25,12 +25,12 @@ from jobs.logs.live import LiveProgress
 from jobs.logs.opening import LogProblem
 from jobs.logs.paths import LogPaths, facts_of, resolve
 from jobs.logs.progress import Progress
-from jobs.slurm.reasons import explain, understand
+from jobs.slurm.reasons import explain
 from jobs.slurm.records import Job
 from jobs.slurm.run import SlurmError
 from jobs.slurm.snapshot import Snapshot
 from jobs.slurm.times import format_duration
-from jobs.slurm.why import why_pending
+from jobs.slurm.why import what_to_do, why_pending
 
 _LOOK_UP_EVERY = 5.0
 _NO_LOGS = "A recording holds no logs."
@@ -154,8 +154,12 @@ class JobScreen(ModeScreen):
             self._draw()
 
     def action_back(self) -> None:
-        """To the queue."""
-        self.app.switch_mode("queue")
+        """Forget the search, or go to the queue."""
+        bar = self.query_one(FilterBar)
+        if bar.has_class("open"):
+            bar.action_clear()
+        else:
+            self.app.switch_mode("queue")
 
     def action_search(self) -> None:
         """Type what to search for."""
@@ -290,7 +294,7 @@ class JobScreen(ModeScreen):
         line.append("\n")
         if job.state == "PENDING":
             line.append(f"{safe(' '.join(self._why or (explain(job.reason),)))} ", "yellow")
-            line.append(understand(job.reason).action, "dim")
+            line.append(what_to_do(job), "dim")
             if job.start_time:
                 line.append(f" Slurm expects a start at {clock(job.start_time)}.")
         else:

@@ -51,7 +51,7 @@ class QueueScreen(TableScreen[Job]):
         line.append(f", {running} running", "green" if running else "")
         line.append(f", {pending} pending", "yellow" if pending else "")
         if shown != total:
-            line.append(f"   filter shows {shown}", "bold cyan")
+            line.append(f"   {shown} contain the words below; Esc shows all", "bold cyan")
         return line
 
     def about(self, record: Job) -> Text:

@@ -39,7 +39,7 @@ class TableScreen(ModeScreen, Generic[R]):
 
     def summary(self, shown: int, total: int, snapshot: Snapshot) -> Text:
         """The line above the table."""
-        return Text(f"{shown} of {total}" if shown != total else f"{total}")
+        return Text(f"{shown} of {total}; Esc shows all" if shown != total else f"{total}")
 
     def content(self) -> ComposeResult:
         """Summary, filter, table, a line about the row under the cursor."""

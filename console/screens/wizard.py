@@ -21,6 +21,7 @@ from console.editor import edit_text
 from console.screens.base import ModeScreen
 from console.spec_form import FIELDS, STEPS, Choices, Values, applies, spec_of, values_of
 from console.text import safe_lines
+from console.verdicts import verdict_words
 from console.widgets.form_row import FormRow
 from console.wizard_choices import choices_for, fit_sentence, starting_spec
 from jobs import history
@@ -472,7 +473,7 @@ class WizardScreen(ModeScreen):
 
     @work(thread=True, group="sbatch", exit_on_error=False)
     def _ask(self, script: str) -> None:
-        self._answer(lambda: Answered(verdict=test_only(script, self.console_app.cluster.runner).text))
+        self._answer(lambda: Answered(verdict=verdict_words(test_only(script, self.console_app.cluster.runner))))
 
     def _answer(self, ask: Callable[[], Answered]) -> None:
         """Run in a worker; every failure becomes an answer."""

@@ -49,6 +49,12 @@ def draw_row(row: Row, needle: str, found: bool, styles: LineStyles) -> Strip:
     return Strip(segments, sum(cell_len(segment.text) for segment in segments))
 
 
+def mark_cut(strip: Strip, style: Style) -> Strip:
+    """`strip` with its last cell taken by a mark: the line goes on to the right."""
+    width = strip.cell_length
+    return Strip([*strip.crop(0, width - 1), Segment("›", style + Style(dim=True))], width) if width else strip
+
+
 def folded_note(row: Row) -> str:
     """How many records lie under this one, and the key that shows them; in front, where a narrow screen shows it."""
     return f"(+{row.count - 1}, z) " if row.count > 1 else ""

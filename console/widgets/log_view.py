@@ -19,7 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from console.text import safe
-from console.widgets.log_line import LineStyles, draw_row, folded_note
+from console.widgets.log_line import LineStyles, draw_row, folded_note, mark_cut
 from jobs.logs.follow import Change
 from jobs.logs.lines import Row
 from jobs.logs.opening import LogMissing, LogProblem
@@ -157,7 +157,8 @@ class LogView(ScrollView, can_focus=True):
         row = self._rows[index]
         found = self._found is not None and row_of(self._rows, self._found) == index
         strip = draw_row(row, self._needle, found, self._line_styles())
-        return strip.crop_extend(scroll_x, scroll_x + width, self.rich_style)
+        shown = strip.crop_extend(scroll_x, scroll_x + width, self.rich_style)
+        return mark_cut(shown, self.rich_style) if strip.cell_length > scroll_x + width else shown
 
     def watch_following(self, following: bool) -> None:
         """Tell the others."""

@@ -145,8 +145,17 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
+NO_CLUSTER = (
+    "No Slurm cluster is set up on this machine: Slurm's commands find no slurm.conf. "
+    "To try without one: slurmconsole sandbox start."
+)
+_NO_CONFIGURATION = ("resolve_ctls_from_dns_srv", "Could not establish a configuration source")
+
+
 def failure_sentence(answer: Answer) -> str:
     """The most telling line of a failed command's stderr, without Slurm's own prefix."""
+    if any(text in answer.error_text for text in _NO_CONFIGURATION):
+        return NO_CLUSTER
     lines = [line.strip() for line in answer.error_text.splitlines() if line.strip()]
     name = Path(answer.argv[0]).name
     if not lines:
@@ -214,7 +223,11 @@ class Runner:
             self.log.add(LogEntry(at, tuple(argv), returncode, milliseconds, size, note))
 
     def check(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Answer:
-        """Like `run`, but raises CommandFailed on a non-zero exit code."""
+        """Like `run`; raises CommandFailed on a non-zero exit code, and SlurmError where SLURM_CONF names no file."""
+        config = self.environ.get("SLURM_CONF")
+        if config and not Path(config).exists():
+            # Slurm's commands would look for it for a minute.
+            raise SlurmError(f"SLURM_CONF names {config}, which does not exist.")
         answer = self.run(argv, timeout=timeout)
         if answer.returncode:
             raise CommandFailed(answer)

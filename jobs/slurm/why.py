@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from jobs.slurm.fit import Placement, nodes_fitting
 from jobs.slurm.limit_check import Demand, limits_of_reason, told
 from jobs.slurm.limits import LimitUse
 from jobs.slurm.queue_place import place_in_queue
 from jobs.slurm.reason_limits import limited_resource
-from jobs.slurm.reasons import explain
+from jobs.slurm.reasons import explain, understand
 from jobs.slurm.records import Job
 from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Snapshot
@@ -32,6 +33,16 @@ def why_pending(job: Job, snapshot: Snapshot, now: float | None = None) -> tuple
     if waits_for_nodes(job) and snapshot.nodes.taken_at is not None:
         found.extend(_rooms(job, snapshot, now))
     return tuple(found)
+
+
+def what_to_do(job: Job) -> str:
+    """What the person whose job waits can do; its commands name this job."""
+    return re.sub(r"\bID\b", job.job_id, understand(job.reason).action)
+
+
+def may_start(job: Job) -> bool:
+    """Whether a waiting job starts in time by itself, as far as its reason tells."""
+    return job.state == "PENDING" and understand(job.reason).kind not in ("held", "never", "broken")
 
 
 def limits_in_the_way(job: Job, snapshot: Snapshot) -> list[LimitUse]:

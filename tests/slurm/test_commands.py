@@ -266,6 +266,17 @@ def test_more_nodes_than_there_are_is_no(env: Env, tmp_path: Path) -> None:
     assert "Requested node configuration is not available" in lines[0]
 
 
+def test_a_job_that_slurm_takes_and_can_never_start_is_told_to_be_one(env: Env, tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, env)
+    spec.write_text(re.sub(r"(?m)^time_limit = .*$", 'time_limit = "30-00:00:00"', spec.read_text()))
+    code, out, err = run(env, "submit", str(spec))
+    assert code == 0
+    assert "Submitted as job" in out
+    assert err.startswith("slurmconsole: this job can never start: ")
+    (waiting,) = answer(env, "jobs")
+    assert waiting["reason"] == "PartitionTimeLimit"
+
+
 def test_test_only_says_when_and_where_and_submits_nothing(env: Env, tmp_path: Path) -> None:
     spec = spec_file(tmp_path, env)
     verdict = answer(env, "submit", "--test-only", str(spec))

@@ -202,6 +202,17 @@ async def test_a_search_goes_to_matches_both_ways_and_marks_them(log: Path) -> N
         assert app.notes == ["No match for “77777” below."]
 
 
+async def test_lines_that_go_on_beside_the_screen_are_marked(tmp_path: Path) -> None:
+    path = tmp_path / "a.out"
+    path.write_text("0123456789" * 4 + "\nshort\n")
+    app = LogApp(path)
+    async with app.run_test(size=(21, 24)) as pilot:
+        await until(pilot, lambda: screen(app)[1] == "short")
+        width = len(screen(app)[0])
+        assert screen(app)[0] == ("0123456789" * 4)[: width - 1] + "›"
+        assert "›" not in screen(app)[1]
+
+
 async def test_a_thousand_progress_records_are_one_live_line_until_z(tmp_path: Path) -> None:
     path = tmp_path / "train.out"
     path.write_text("start\n" + "".join(map(record, range(1000))))

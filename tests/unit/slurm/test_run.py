@@ -13,6 +13,7 @@ import pytest
 from helpers import wait_until
 
 from jobs.slurm.run import (
+    NO_CLUSTER,
     Answer,
     CommandFailed,
     CommandLog,
@@ -127,10 +128,21 @@ def test_check_raises_on_an_exit_code_and_keeps_the_answer() -> None:
         (b"a warning\nsqueue: error: Invalid user: x\n", "squeue: error: Invalid user: x"),
         (b"\n  \n", "squeue failed with exit code 1 and said nothing."),
         (b"\xff", "squeue: \ufffd"),
+        (b"squeue: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n", NO_CLUSTER),
+        (b"squeue: error: Could not establish a configuration source\n", NO_CLUSTER),
     ],
 )  # fmt: skip
 def test_a_failure_is_one_sentence(stderr: bytes, sentence: str) -> None:
     assert failure_sentence(Answer(("/usr/bin/squeue", "-h"), 1, b"", stderr, 0.1)) == sentence
+
+
+def test_a_configuration_that_is_not_there_is_told_before_slurm_looks_for_it(tmp_path: Path) -> None:
+    config = tmp_path / "slurm.conf"
+    runner = Runner(PATH | {"SLURM_CONF": str(config)})
+    with pytest.raises(SlurmError, match=rf"^SLURM_CONF names {config}, which does not exist\.$"):
+        runner.check(["true"])
+    config.touch()
+    assert runner.check(["true"]).returncode == 0
 
 
 def test_a_command_that_does_not_answer_is_killed_with_its_children(tmp_path: Path) -> None:

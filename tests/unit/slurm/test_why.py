@@ -14,7 +14,7 @@ from jobs.slurm.queue_place import QueuePlace, place_in_queue
 from jobs.slurm.records import Job
 from jobs.slurm.shape import Shape
 from jobs.slurm.snapshot import Part, Snapshot
-from jobs.slurm.why import shape_of_job, why_pending
+from jobs.slurm.why import may_start, shape_of_job, what_to_do, why_pending
 
 NOW = 1_800_000_000.0
 
@@ -27,6 +27,18 @@ def pending(job_id: str, priority: int, reason: str = "Priority", **fields: str)
     (found,), skipped = parse_jobs(text)
     assert skipped == 0
     return found
+
+
+def test_the_commands_of_the_advice_name_the_job() -> None:
+    assert what_to_do(pending("4711", 1, "JobHeldUser")) == "Release it: scontrol release 4711."
+
+
+@pytest.mark.parametrize(
+    ("reason", "starts"),
+    [("Priority", True), ("Resources", True), ("JobHeldUser", False), ("DependencyNeverSatisfied", False)],
+)
+def test_an_estimate_is_only_awaited_for_jobs_that_start_by_themselves(reason: str, starts: bool) -> None:
+    assert may_start(pending("1", 1, reason)) is starts
 
 
 @pytest.mark.parametrize(
