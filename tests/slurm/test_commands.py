@@ -273,8 +273,8 @@ def test_a_job_that_slurm_takes_and_can_never_start_is_told_to_be_one(env: Env, 
     assert code == 0
     assert "Submitted as job" in out
     assert err.startswith("slurmconsole: this job can never start: ")
-    (waiting,) = answer(env, "jobs")
-    assert waiting["reason"] == "PartitionTimeLimit"
+    waits = "the job waits for its time limit"
+    wait_until(lambda: [job["reason"] for job in answer(env, "jobs")] == ["PartitionTimeLimit"], 30, waits)
 
 
 def test_test_only_says_when_and_where_and_submits_nothing(env: Env, tmp_path: Path) -> None:
